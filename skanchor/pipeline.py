@@ -15,18 +15,18 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._assembly import Inference
-from skanchor._battles import Comparisons, read_contexts
+from skanchor._battles import Comparisons
+from skanchor._battles.grouping import read_contexts
 from skanchor._cells import Cells
 from skanchor._contexts import context_mix
 from skanchor._crossfit.folds import FoldPlan, check_training_sets, make_plans
-from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import (
     choose_item_effects,
     read_prior,
     run_item_test,
 )
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.stages import FittedStages, Stages
+from skanchor._crossfit.stages import FittedStages, Stages, fit_stages
 from skanchor._diagnostics import ItemCheck, judge_table
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
@@ -426,10 +426,13 @@ class AnchorPipeline(RankingEstimator):
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans: list[FoldPlan] = []
         if is_stored or not stages.is_likelihood(admitted.X):
-            plans = self._plans(cells, admitted)
-        folds = cells.folds(plans)
-        for plan in folds:
-            check_training_sets(admitted, plan)
+            plans = make_plans(
+                self.cv, self.n_repeats, admitted, self.random_state, cells
+            )
+        for plan in plans:
+            check_training_sets(
+                admitted, plan, is_joint=stages.fits_jointly(admitted.X)
+            )
         plugged = fit_stages(stages, admitted)
         # A joint fit would absorb a part of the item effects.
         known = plugged.two_step if plugged.is_joint else plugged
@@ -443,7 +446,7 @@ class AnchorPipeline(RankingEstimator):
         )
         check = ItemCheck.of(test, plugged.X.judges.tolist())
         return Inference(
-            stages, cells, everyone, admitted, plugged, check, choice, plans, folds,
+            stages, cells, everyone, admitted, plugged, check, choice, plans,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
@@ -467,14 +470,6 @@ class AnchorPipeline(RankingEstimator):
         )  # fmt: skip
         unit = mean_weight(admitted) if len(admitted.X.judges) else 1.0
         return everyone.in_units(unit), admitted.in_units(unit)
-
-    def _plans(self, cells: Cells, admitted: Sample) -> list[FoldPlan]:
-        """Folds of each repeat, of the rows of the table."""
-        drawn, cell = admitted, cells.cell
-        if cell is not None and not isinstance(self.cv, Integral):
-            # Splitters see the rows of the table, and plans number them.
-            drawn, cell = cells.rows_of(admitted), None
-        return make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
 
     def stages(self) -> Stages:
         """The unfitted stages, as defined by the parameters.

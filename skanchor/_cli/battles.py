@@ -219,7 +219,7 @@ def groups_of(X: Any, names: list[str] | None) -> Any:
         return names[0]
     import pandas as pd
 
-    from skanchor._battles import join_groups
+    from skanchor._battles.grouping import join_groups
 
     # The name of the series is shown under the leaderboard.
     groups = pd.Series(join_groups(X, names), name=", ".join(names))

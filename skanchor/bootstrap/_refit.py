@@ -130,7 +130,7 @@ def bootstrap(
         for name, method in methods.items()
     }
     new_models = next(iter(fitted.values())).new_models_.tolist()
-    X = decide_roles(sample.X, sample.weight, new_models).as_preferences()
+    X = decide_roles(sample.X, sample.weight, new_models).with_columns(named=True)
     sample = _side_by_side(sample.with_battles(X))
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     resampler = Resampler(sample, seed)

@@ -18,7 +18,6 @@ from skanchor._battles import Comparisons, as_frame, usable_features
 from skanchor._battles.grouping import (
     AUTO,
     PROMPT_COLUMN,
-    is_own_label,
     label_codes,
     prompt_groups,
 )
@@ -277,8 +276,8 @@ def group_codes(
         )
     if labels is None or not has_groups:
         return None
-    # Rows without a prompt have labels by their number in their own table.
-    is_alone = [is_own_label(label) for label in labels.tolist()]
+    # Rows without a prompt have no label.
+    is_alone = [label is None for label in labels.tolist()]
     return np.where(is_alone, -1, label_codes(labels, "groups"))
 
 

@@ -175,9 +175,9 @@ def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, 
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
     tables = [frame.to_pandas() for frame in frames if frame is not None]
-    none, y = np.empty(0), []
+    y = []
     for part in (past, late):
-        y.append(Outcomes.encode(part[1], named=True, models=none).values)
+        y.append(Outcomes.encode(part[1], named=True).values)
     weights = None
     if past[2] is not None or late[2] is not None:
         parts = zip(tables, (past[2], late[2]), strict=True)

@@ -10,9 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skanchor._assembly import assemble, set_undetermined_apart
+from skanchor._assembly import assemble, with_undetermined_apart
 from skanchor._battles import Comparisons, count_rows
-from skanchor._crossfit.cross_fit import Repeat, RowInfluence, collect_folds
+from skanchor._crossfit.cross_fit import (
+    Repeat,
+    RowInfluence,
+    collect_folds,
+)
 from skanchor._crossfit.folds import (
     FoldPlan,
     check_training_sets,
@@ -20,9 +24,10 @@ from skanchor._crossfit.folds import (
     rows_held_out,
     training_set,
 )
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_effects import judges_of_arrivals
 from skanchor._crossfit.one_fold import warn_of_fold
-from skanchor._crossfit.stages import FittedStages, FullFit, Stages
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
@@ -122,17 +127,15 @@ def _placed(
     others, as in the pipeline.
     """
 
-    def first() -> tuple[AnchorResult, FullFit]:
-        full, folds, influence = _fit_arrivals(state, stages, admitted, plans, codes)
+    def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
+        full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
         # Sums over the arrivals are added to those of the history.
         X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
         late = FitSums.of(known.fit, known.sources, X.order, noise)
         sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
         return assemble(full, folds, influence, sums, state.check, plans), full
 
-    return set_undetermined_apart(
-        first, lambda others: _placed(state, stages, others, plans, codes)
-    )
+    return with_undetermined_apart(infer, admitted)
 
 
 def _fit_arrivals(
@@ -152,9 +155,9 @@ def _fit_arrivals(
     rows = source_rows(arrivals, spans_of(learners, arrivals))
     rows, folds = with_codes(rows, arrivals, codes), []
     for plan in plans:
-        check_training_sets(arrivals, plan)
+        check_training_sets(arrivals, plan, is_joint=True)
         for number in range(plan.n_folds):
-            weight = training_set(arrivals, plan.trained(number)).weight
+            weight = training_set(arrivals, plan.held_out(number)).weight
             test = rows_held_out(rows, plan.held_out(number))
             folds.append(([weight[part.rows] for part in rows], test))
     placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)

@@ -18,10 +18,11 @@ from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
 from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.held_out import HeldOut
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.one_fold import FoldStart, fit_training_set
-from skanchor._crossfit.stages import FullFit, Stages
+from skanchor._crossfit.one_fold import check_placed
+from skanchor._crossfit.stages import Stages
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.btl import BTLRegressor
@@ -164,12 +165,9 @@ class HistoryState:
             If sums cannot stand for the rows of a learner.
         """
         full = inference.fit()
-        start = FoldStart.of(full)
-        check_linear(start)
+        check_linear(full)
         codes = None if group_labels is None else label_codes(group_labels, "groups")
-        # With the parameters that arrivals will be given, to the last digit.
-        start = replace(start, fit=replace(start.fit, fit=full.chain.fit.fit))
-        stored = _stored_fits(start, inference.folds, codes)
+        stored = _stored_fits(full, inference.fold_plan, codes)
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
@@ -180,7 +178,7 @@ class HistoryState:
             inference.check,
             items=full.items,
             treatment=inference.choice.item_effects,
-            repeats=tuple(map(len, inference.folds)),
+            repeats=tuple(map(len, inference.fold_plan)),
             fingerprints=dict(fingerprints),
             counts=RowCounts.of(
                 inference.everyone, inference.cells.cell, inference.fold_plan
@@ -336,9 +334,9 @@ class HistoryState:
         return btl
 
 
-def check_linear(start: FoldStart) -> None:
+def check_linear(full: FullFit) -> None:
     """Refuse learners under which sums cannot stand for rows."""
-    chain = start.full.chain
+    chain = full.chain
     judges, biases = chain.X.judges.tolist(), chain.calibrator.biases_
     flexible = [one for one in judges if linearity(biases.get(one)) != "fixed"]
     assert chain.debiaser is not None
@@ -348,7 +346,7 @@ def check_linear(start: FoldStart) -> None:
             "sums can stand for their rows. Keep a linear learner, bias='linear' or "
             "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
         )
-    if not start.is_shared:
+    if not full.has_shared_columns:
         raise LearnerError(
             "The Riesz weights of a history must have the learner of the bias: set "
             "the debiaser's learner to 'calibrator'."
@@ -356,20 +354,24 @@ def check_linear(start: FoldStart) -> None:
 
 
 def _stored_fits(
-    start: FoldStart, plans: list[FoldPlan], codes: NDArray[np.int64] | None
+    full: FullFit, plans: list[FoldPlan], codes: NDArray[np.int64] | None
 ) -> StoredFits:
     """Fit every fold of all repeats, and sum up its rows."""
-    sample, sources, trained, tests = start.sample, start.fit.sources, [], []
+    # With the parameters that arrivals will be given, to the last digit.
+    start = replace(full.start, fit=full.chain.fit.fit)
+    sample, sources, trained, tests = full.sample, start.sources, [], []
     for plan in plans:
         for number in range(plan.n_folds):
             with located(f"Fold {number}"):
-                training = training_set(sample, plan.trained(number))
-                weights, fit = fit_training_set(start, start.fit, training)
+                training = training_set(sample, plan.held_out(number))
+                check_placed(full, training)
+                weights = [training.weight[rows.rows] for rows in sources]
+                fit = start.refitted(weights)
             trained.append((fit, dict(grams_of(fit, sources, weights))))
             test = rows_held_out(sources, plan.held_out(number))
             test = with_codes(test, sample, codes)
             tests.append(HeldOut.of(fit, test, is_grouped=sample.groups is not None))
-    return StoredFits.of(start.fit, trained, tests)
+    return StoredFits.of(start, trained, tests)
 
 
 def with_codes(

@@ -11,11 +11,10 @@ from sklearn.base import clone
 
 from skanchor._battles import Comparisons
 from skanchor._crossfit import item_effects as treatments
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.held_out import HeldOut
-from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.one_fold import FoldStart
-from skanchor._crossfit.stages import FittedStages, FullFit
+from skanchor._crossfit.stages import FittedStages, fit_stages
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.judges import JudgeCalibrator
@@ -65,7 +64,7 @@ class Start:
         """Fit the sampled rows; refuse settings under which sums stand for no rows."""
         stages = anchor.stages()
         start = cls(FullFit.of(stages, sample, fit_stages(stages, sample), None), alone)
-        check_linear(FoldStart.of(start.full))
+        check_linear(start.full)
         if alone is not sample:
             with WarningLog():
                 # The votes by kind have told all that there is to warn of.

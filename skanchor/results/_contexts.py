@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import Items
+from skanchor._battles.labels import Items
 from skanchor._typing import Array, InfluenceSource
 from skanchor.exceptions import BattlesError
 from skanchor.readouts import Exposures
