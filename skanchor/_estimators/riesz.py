@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -141,7 +141,7 @@ class RieszDebiaser(ComparisonEstimator):
         totals = np.bincount(X.sources + 1, sample.weight)[1:].tolist()
         self._source_totals = dict(zip(X.source_keys, totals, strict=True))
 
-    def keep(self, X: Comparisons, weighing: Weighing, solution: Solution) -> None:
+    def keep(self, X: Comparisons, weighing: Weighing, solution: Solution) -> Self:
         """Store solved weights, and warn of scores that these leave open.
 
         Parameters
@@ -152,6 +152,10 @@ class RieszDebiaser(ComparisonEstimator):
             Columns of the weights.
         solution : Solution
             The weights.
+
+        Returns
+        -------
+        self
         """
         self.models_, self.judges_ = X.models, X.judges
         self.weighing_, self.solution_ = weighing, solution
@@ -160,6 +164,7 @@ class RieszDebiaser(ComparisonEstimator):
         self.undetermined_ = solution.weights.undetermined
         if self.undetermined_.any():
             warn_of_unidentified(X.models[self.undetermined_])
+        return self
 
     @property
     def learners_(self) -> tuple[WeightFunctions, ...]:
