@@ -149,28 +149,26 @@ class IntervalCheck:
         -------
         IntervalCheck
         """
-        known = np.isfinite(table[["standard_error", "true_error"]]).all(axis=1)
-        known = (known & (table["standard_error"] > 0)).to_numpy()
-        tested = table[known]
-        own = (tested[["standard_error", "true_error"]].to_numpy(float) ** 2).sum(
-            axis=1
-        )
-        sampling, items = np.diag(own), np.zeros((len(own),) * 2)
+        errors = table[["standard_error", "true_error"]].to_numpy(np.float64)
+        known = np.isfinite(errors).all(axis=1) & (errors[:, 0] > 0)
+        tested, own = table[known], (errors[known] ** 2).sum(axis=1)
+        sampling, items = np.diag(own), np.zeros((len(own), len(own)))
         if row_parts is not None and item_parts is not None:
             parts = (np.asarray(one, float)[known] for one in (row_parts, item_parts))
             sampling, items = (part @ part.T for part in parts)
         misses = _Misses(tested, sampling + items, items, item_df)
         compatible, coverage_p = misses.coverage()
-        found: list[Any] = [None, None, None]
-        if known.any():
-            found[:2] = misses.largest(), misses.top()
-        if known.sum() > 2:
-            found[2] = misses.direction()
-        p_values = [coverage_p, *(test.p_value for test in found if test is not None)]
+        largest = misses.largest() if len(own) else None
+        top = misses.top() if len(own) else None
+        direction = misses.direction() if len(own) > 2 else None
+        tests = (test for test in (largest, top, direction) if test is not None)
+        p_values = [coverage_p, *(test.p_value for test in tests)]
         return cls(
             table.join(misses.table),
             level,
-            *found,
+            largest,
+            top,
+            direction,
             compatible,
             len(tested),
             coverage_p,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -121,7 +121,7 @@ _RULES = (
         for table, what in (
             ("judges", "Judge"),
             ("models", "New model"),
-            ("historical", "Historical model, scored at equal style,"),
+            ("historical", "Historical model"),
         )
     ),
     # Share of the arrival rows, and effective share of the historical ones once they
@@ -328,7 +328,8 @@ class Diagnostics:
         # What all share need not be said of each, nor the other way round.
         is_shared = table.index.get_level_values("judge") == TOGETHER
         table = table[:1] if is_shared[:1].any() else table[~is_shared]
-        for (judge, change), row in table.iterrows():
+        for key, row in table.iterrows():
+            judge, change = cast("tuple[Any, str]", key)
             who = "Every judge" if judge == TOGETHER else f"Judge {judge!r}"
             what = (
                 f"favours the side shown first by {row['value']:+.2f} logits on the "
@@ -346,7 +347,11 @@ class Diagnostics:
             )
             about = (row["model"],) if judge == TOGETHER else (judge, row["model"])
             yield Finding("change", text, about)
-        for judge, row in self._curved().iterrows():
+        curved = self.arrivals.curvature
+        # What tells models apart weakly has no scale that could be looked at.
+        is_clear = self.judges["sensitivity_z"].reindex(curved.index) >= SENSITIVITY_Z
+        curved = curved[(curved["p_adjusted"] < CHANGED) & is_clear]
+        for judge, row in curved.iterrows():
             how = "less" if row["value"] > 0 else "more"
             text = (
                 f"Judge {judge!r} distinguishes models that are far apart {how} "
@@ -357,18 +362,13 @@ class Diagnostics:
             about = (judge, row["model"]) if _moved(row) else (judge,)
             yield Finding("curved-scale", text, about)
 
-    def _curved(self) -> pd.DataFrame:
-        """Judges whose scales are curved, although straight ones are supposed."""
-        table = self.arrivals.curvature
-        # What tells models apart weakly has no scale that could be looked at.
-        is_clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
-        found = (table["p_adjusted"] < CHANGED) & is_clear & bool(len(self._determined))
-        return table[found]
-
     def _ties(self) -> Iterator[Finding]:
         gaps = apart_from_people(self.ties)
         if len(gaps):
-            people, judge = self.ties["level"][PEOPLE], gaps.abs().idxmax()
+            people, judge = (
+                self.ties["level"][PEOPLE],
+                gaps.index[int(gaps.abs().argmax())],
+            )
             others = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
             text = (
                 "How often two models tie depends on how good they are. Per logit of "
