@@ -10,7 +10,6 @@ the others are held out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
 from skanchor._battles.rows import EqualRows, number_rows
-from skanchor._crossfit.folds import FoldPlan
 from skanchor._sample.sample import Sample
 
 MOST_SHARE = 0.5
@@ -89,16 +87,6 @@ class Cells:
     def rows_of(self, sample: Sample) -> Sample:
         """The rows of the table, in the roles of the cells of a sample."""
         return self.rows.with_battles(self.to_rows(sample.X))
-
-    def folds(self, plans: Sequence[FoldPlan]) -> list[FoldPlan]:
-        """Folds of each repeat, with the cells that the rows were merged into."""
-        size = self.sample.multiplicity
-        if self.cell is None or size is None:
-            return list(plans)
-        return [
-            plan if plan.shares is not None else plan.merged(self.cell, size)
-            for plan in plans
-        ]
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:

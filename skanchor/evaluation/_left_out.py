@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from skanchor._battles.labels import label_list, positions
-from skanchor._contexts import refuse_contexts
+from skanchor._checks import refuse_contexts
 from skanchor._crossfit.parallel import run_plan
 from skanchor._diagnostics import IntervalCheck
 from skanchor._estimators.btl import BTLRegressor

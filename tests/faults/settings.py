@@ -175,6 +175,11 @@ call(
     raises=(ValueError, "350 rows both in training and held out"),
 )
 call(
+    "Folds that neither train on rows nor hold them out",
+    lambda: fit(FRAME, cv=[(np.arange(20, 700), np.arange(10))]),
+    raises=(ValueError, "10 rows neither in training nor held out"),
+)
+call(
     "Folds that leave rows out",
     lambda: fit(FRAME, cv=[(np.arange(10, 700), np.arange(10))]),
     raises=(ValueError, "hold out every row exactly once; row 10 is held out 0"),
