@@ -15,8 +15,9 @@ from typing import Any, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
+from skanchor.io._columns import UNCLEAR, Decision
 from skanchor.io._layouts import LAYOUTS, build
-from skanchor.io._proposal import UNCLEAR, Decision, propose
+from skanchor.io._proposal import propose
 from skanchor.io._tables import FILE, as_table
 from skanchor.io._words import MEANINGS, SHARES, outcome_key
 from skanchor.io.atomic import write_atomically
