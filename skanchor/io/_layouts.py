@@ -148,7 +148,7 @@ class Rows:
             if str(one.meaning).startswith("keep"):
                 new = str(one.meaning).removeprefix("keep").removeprefix(" as ")
                 columns[new or name] = self.frame[name]
-        names = self.mapping.models
+        names = {name: one.meaning for name, one in self.mapping.models.items()}
         for role in models:
             columns[role] = relabelled(self.get(role), lambda v: names.get(v, v))
         return pd.DataFrame(columns, index=self.frame.index)

@@ -60,19 +60,20 @@ def propose(
     outcomes.find({outcome_key(label): of for label, of in labels.items()})
     # Names of models that differ in case alone may be one.
     names = dict.fromkeys(v for n in columns.named(*MODELS) for v in columns.values(n))
-    twins = {v: columns.models.get(v.casefold(), v) for v in names}
-    twins = {v: first for v, first in twins.items() if v != first}
-    notes = [f"{v!r} may be {first!r}, or a model of its own." for v, first in
-             twins.items()]  # fmt: skip
+    twins = {
+        name: Decision(UNCLEAR, f"may be {first!r}, or a model of its own")
+        for name in names
+        if (first := columns.models.get(name.casefold(), name)) != name
+    }
     return {
         "layout": columns.layout,
         "columns": {name: columns.decisions[name] for name in table.frame.columns},
         "outcomes": outcomes.decisions,
         "judges": _judges(columns, human),
-        "models": dict.fromkeys(twins, UNCLEAR),
+        "models": twins,
         "format": table.format,
         "source": table.source,
-        "notes": (*outcomes.notes, *notes),
+        "notes": tuple(outcomes.notes),
     }
 
 
