@@ -373,8 +373,6 @@ class Columns:
 
     def _as_one_model(self) -> bool:
         """Names of winner and loser, a row for each model and battle, or ratings."""
-        by_judge = [n for n in self.free() if words.who_is(judge_name(n))]
-        by_judge = list(filter(self.is_number, by_judge))
         for layout, reasons in _ONE_MODEL.items():
             names = {role: self.first(role) for role in reasons}
             if layout == "winner and loser" and all(names.values()):
@@ -382,7 +380,7 @@ class Columns:
                 winners, losers = (self.values(name) for name in names.values())
                 names = names if {*winners} & {*losers} else {"worse": ""}
             if layout == "ratings" and not names["score"]:
-                names["score"] = next(iter(self.named("rank") + by_judge), "")
+                names["score"] = self.first("rank")
             if all(names.values()):
                 break
         else:
@@ -393,10 +391,6 @@ class Columns:
                 self.decide(role, reasons[role], name)
         if layout == "winner and loser":
             self.decide(UNCLEAR, _ASKS_TURN["tie"], *self.called("tie"))
-        elif names.get("score") in by_judge:
-            self.decide("score", reasons["score"], *by_judge)
-            if len(by_judge) > 1 and FILE in self.decisions:
-                self.decide("ignored", "columns are named after judges", FILE)
         return True
 
     def _find_prompts_and_features(self) -> None:

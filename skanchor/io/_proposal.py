@@ -217,12 +217,9 @@ def _codings(numbers: list[str]) -> list[str]:
 def _judges(columns: Columns, human: Iterable[str] | None) -> dict[str, Decision]:
     """Whether each label of a judge means people or a judge."""
     rows: dict[str, int | None] = {}
-    is_wide = columns.layout == "judges"
     judge = columns.named("judge")
-    of_judges = columns.named("verdict" if is_wide else "score")
-    of_judges += columns.open_outcomes if is_wide else []
-    if is_wide or len(of_judges) > 1:
-        rows = dict.fromkeys(of_judges)
+    if columns.layout == "judges":
+        rows = dict.fromkeys(columns.named("verdict") + columns.open_outcomes)
     else:
         for name in judge:
             for label, n in columns.values(name).items():
