@@ -104,7 +104,5 @@ def test_bare_arrays():
 
 def test_a_text_beside_numbers_is_shown():
     table = pd.DataFrame(columns_of(x_b=list("abcdef")))
-    with pytest.raises(
-        BattlesError, match=r"differ in type: .*; row 0 of x_b holds 'a'"
-    ):
+    with pytest.raises(BattlesError, match=r"row 0 of x_b holds .a."):
         Comparisons.from_battles(table)
