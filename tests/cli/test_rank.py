@@ -355,7 +355,7 @@ BAD_FLAGS = {
     "rank --human Human x.csv": "FILE goes before --human",
     "rank --demo --human crowd": "--human goes with a FILE",
     "rank --demo --no-new": "ivory-lynx",
-    "rank --demo --no-new --new ivory-lynx": "--no-new does not go with --new",
+    "rank --demo --no-new --new ivory-lynx": "--new does not go with --no-new",
     "rank --demo --level 95": "--level",
     "rank --demo --set cv=1": "'cv' parameter of AnchorPipeline must be",
     "rank --demo --n-jobs 0": "--n-jobs",
