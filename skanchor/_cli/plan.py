@@ -13,7 +13,7 @@ from skanchor._cli.values import BadInputError, by_name, refuse_typed
 if TYPE_CHECKING:
     from skanchor.reports.text import Readout
 
-_OF_DESIGN = ("--targets", "--floor")
+_OF_DESIGN = ("--costs", "--floor")
 
 
 def plan(options: argparse.Namespace) -> None:
@@ -25,8 +25,7 @@ def plan(options: argparse.Namespace) -> None:
                 "--budget needs the price of a row, as in --costs human=1 judges=0.05"
             )
     elif options.widths is not None:
-        idle = ("--costs", *_OF_DESIGN)
-        refuse_typed(options, idle, "does not go with --widths")
+        refuse_typed(options, _OF_DESIGN, "does not go with --widths")
     else:
         refuse_typed(options, _OF_DESIGN, "goes with --budget")
         why = "does not go with the worth of verdicts, which has no interval"
@@ -36,14 +35,14 @@ def plan(options: argparse.Namespace) -> None:
     costs = {typed_label(anchor.judges_, name): one for name, one in prices.items()}
     model = typed_label(anchor.new_models_, options.model)
     if options.budget is not None:
-        targets = {"targets": options.targets or "scores", "floor": options.floor}
-        found = anchor.design(options.budget, costs, **targets, level=options.level)
+        budget, floor = options.budget, options.floor
+        found = anchor.design(budget, costs, floor=floor, level=options.level)
         readout = _design(found)
     elif options.widths is not None:
         found = anchor.outlook(options.widths or None, model, options.level)
         readout = _by_model("outlook", found, found.to_dict())
     else:
-        found = anchor.worth(costs or None, model)
+        found = anchor.worth(model)
         readout = _by_model("worth", found, {"worth": found.to_dict()["rows"]})
     deliver(readout, options)
 
@@ -73,11 +72,4 @@ def _design(found: Any) -> Readout:
     bought = found.table[["source", "opponent", "rows", "spend", "gain"]]
     bought = bought.assign(gain=bought["gain"].map("{:.2g}".format))
     tables = [Table.of("design", bought, "What to buy")]
-    for model in found.separation.index.unique("model"):
-        rows = found.separation.loc[model].rename_axis("opponent")
-        # Models that are clearly apart, now and then, are left out.
-        rows = rows[~rows["now"] | (rows["probability"] < 0.995)]
-        rows = rows.sort_values("difference", key=abs, kind="stable")
-        rows = rows[["difference", "now", "probability"]]
-        tables.append(Table.of("separation", rows, f"Separated from {model}?"))
     return Readout("design", found.table, found.to_dict(), tables, found.sentences)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skanchor.reports.text import Readout
 
 _FAVOURS = ("--gamma", "--favouring", "--family")
-_OF_ROWS = ("--goal", "--by", "--model", "--opponent", "--max-seconds")
+_OF_ROWS = ("--goal", "--by", "--model", "--opponent")
 
 
 def sensitivity(options: argparse.Namespace) -> None:
@@ -89,7 +89,6 @@ def _fragility(options: argparse.Namespace) -> Readout:
         by=options.by or "row",
         model=typed_label(anchor.models_, options.model),
         level=options.level,
-        max_seconds=options.max_seconds,
     )
     names = ["difference", "t", "allowed", "first_order", "re_solved", "k", "share"]
     shown = found.table[[*names, "status"]]
@@ -104,12 +103,11 @@ def _fragility(options: argparse.Namespace) -> Readout:
         count = count.sort_values(ascending=False, kind="stable")
         dropped = count.to_frame("rows").reset_index(columns[1:])
         tables.append(Table.of("rows", dropped, "Which rows"))
-    names = ["goal", "by", "source", "finished"]
+    names = ["goal", "by", "source"]
     record = {name: getattr(found, name) for name in names} | {"level": options.level}
     record["fragility"] = [
-        {**row, "rows": found.rows(*pair), "path": found.path(*pair).to_dict("records")}
+        {**row, "rows": found.rows(row["model"], row["opponent"])}
         for row in found.to_dict()["rows"]
-        for pair in [(row["model"], row["opponent"])]
     ]
     frame = found.table.reset_index("opponent")
     return Readout("fragility", frame, record, tables, found.sentences)

@@ -275,7 +275,8 @@ class Facts:
     @property
     def input_hash(self) -> str | None:
         """SHA-256 of the rows that were read."""
-        return None if self.pipeline is None else self.pipeline._inference.cells.digest
+        pipeline = self.pipeline
+        return None if pipeline is None else pipeline._inference.cells.rows.digest
 
 
 def _plain(value: Any) -> Any:

@@ -19,9 +19,8 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._crossfit.historical import fit_stages
-from skanchor._crossfit.item_effects import judges_of_arrivals
-from skanchor._crossfit.stages import Stages, fit_item_effects
+from skanchor._crossfit.full_fit import with_item_effects
+from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
@@ -31,26 +30,6 @@ from skanchor.exceptions import ConvergenceWarning
 from skanchor.results.intervals import satterthwaite, t_quantile
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
-
-
-def test_the_inflation_is_that_of_the_judges_whom_arrivals_have():
-    data = small(seed=2, n_judges=4, n_models=8, n_historical=6000)
-    X = data.X[["model_a", "model_b", "judge"]]
-    new = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
-    kept = ~new | X["judge"].isin(["judge-2", "judge-4"])
-    # People who meet a new model are no judge of it.
-    people = Comparisons.from_battles(X, new_models=["new-model"])
-    rows = people[np.flatnonzero(kept)]
-    assert judges_of_arrivals(rows).tolist() == [False, True, False, True]
-    assert not judges_of_arrivals(people[np.flatnonzero(~new)]).any()
-    voted = X.assign(judge=X["judge"].mask(new, "human"))
-    voted = Comparisons.from_battles(voted, new_models=["new-model"])
-    assert not judges_of_arrivals(voted).any()
-    estimate = known_items(0.02 * np.eye(4) + 0.05, free=6.0)
-    inflation = [
-        estimate.for_judges(judges_of_arrivals(X)).inflation for X in (rows, people)
-    ]
-    assert 1.0 < inflation[0] < inflation[1]
 
 
 def test_copies_in_a_group_show_no_more_deviations():
@@ -86,12 +65,10 @@ def judges_of_few_rows(seed=0):
 @pytest.mark.parametrize("joint", [False, True])
 def test_item_effects_of_judges_of_few_rows_settle(joint):
     """Beside them a judge that scores separate would run away, and all with it."""
-    known, fit = stages_of(*judges_of_few_rows(1), None)
-    start = fit.with_item_effects(ITEM_PRIOR.sd**2 * np.eye(len(known.X.judges)))
+    known, _ = stages_of(*judges_of_few_rows(1), None)
+    items = known_items(ITEM_PRIOR.sd**2 * np.eye(len(known.X.judges)))
     with WarningLog() as log:
-        found = fit_item_effects(
-            start, is_joint=joint, excluded_judges=known.excluded_judges
-        )
+        found = with_item_effects(replace(known, is_joint=joint), items).fit
     assert not [w for w in log.found if isinstance(w, ConvergenceWarning)]
     assert np.isfinite(found.fit.x).all()
     assert np.abs(found.fit.x[found.layout.sensitivities]).max() <= 20.0
