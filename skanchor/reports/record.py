@@ -80,7 +80,7 @@ def record_of(facts: Facts) -> dict[str, Any]:
 
 def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:
     """Recorded effects as records, favours of features in a list of their own."""
-    records = [] if marks is None else marks.reset_index().to_dict("records")
+    records: Any = [] if marks is None else marks.reset_index().to_dict("records")
     for row in records:
         names = [name for name in row if str(name).startswith(FAVOUR_OF)]
         row["features"] = [

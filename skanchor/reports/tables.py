@@ -120,7 +120,8 @@ class Table:
             elif column.dtype == float and not (column[np.isfinite(column)] % 1).any():
                 # Numbers of rows, some of them infinite or unknown.
                 form = 0
-            heading = HEADINGS.get(key, key.replace("_", " ").capitalize())
+            heading = str(key).replace("_", " ").capitalize()
+            heading = HEADINGS.get(str(key), heading)
             texts[heading] = [text_of(value, form) for value in column]
             is_number.append(key not in WORDS)
         return cls(name, label(caption), pd.DataFrame(texts), is_number, **more)
@@ -177,7 +178,7 @@ class Table:
 
     def _lines(self, gone: Sequence[str]) -> list[str]:
         """Lines of headings, a rule, and the rows, without some columns."""
-        columns = []
+        columns: list[tuple[list[str], list[str], bool]] = []
         for heading, is_number in zip(self.texts, self.is_number, strict=True):
             if heading in gone:
                 continue
