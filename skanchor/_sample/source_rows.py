@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import FeaturePairs, JudgeRows
@@ -133,7 +134,8 @@ def _codes_of_groups(sample: Sample) -> NDArray[np.intp]:
     """Group of each row; -1 for a row that is the only one of its group."""
     if sample.groups is None:
         return np.full(len(sample), -1)
-    _, code, size = np.unique(sample.groups, return_inverse=True, return_counts=True)
+    code, groups = pd.factorize(sample.groups)
+    size = np.bincount(code, minlength=len(groups))
     return np.where(size[code] > 1, code, -1)
 
 
