@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
-from skanchor._battles import split_table
+from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, split_battles
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.large import fit_history
 from skanchor.reports import to_dict
@@ -46,7 +45,7 @@ def take(road, table, human="human", weight=None, **settings):
         return known(found.state_)
     weights = None if weight is None else table[weight].to_numpy()
     battles = table if weight is None else table.drop(columns=weight)
-    X, y = split_table(battles, human=human)
+    X, y = split_battles(battles, human=human)
     if road == "pipeline":
         return anchor.set_params(new_models=[]).fit(X, y, weights).comparisons_
     return known(AnchorHistory(anchor).fit(X, y, weights).state_)
@@ -313,7 +312,7 @@ def test_folds_as_lists_say_which_rows_they_number(kind):
     table = table.assign(w=1 + np.arange(len(table)) % 2)
     plan = plan_of(np.arange(len(table)) % 3)
     statement = rf"cv numbers the {table['w'].sum()} rows of the table that lists each"
-    X, y = split_table(table.drop(columns="w"))
+    X, y = split_battles(table.drop(columns="w"))
     settings = {"weights": "frequency", "item_effects": None}
     anchor = AnchorPipeline(cv=plan, **settings)
     if kind == "pipeline":
@@ -352,7 +351,7 @@ def test_a_history_numbers_rows_as_the_pipeline_does(cv, counted):
 
 def test_rows_that_are_people_s_by_default_are_told():
     table = history().drop(columns="judge")
-    X, y = split_table(table)
+    X, y = split_battles(table)
     anchor = AnchorPipeline(new_models=[], cv=3, random_state=0)
     statement = f"no column 'judge', so all {len(y)} rows count as human votes"
     with pytest.warns(DataWarning, match=statement):
@@ -369,7 +368,7 @@ def test_rows_that_are_people_s_by_default_are_told():
 
 @pytest.mark.parametrize("new_models", [None, []])
 def test_a_table_of_judges_alone_names_the_next_step(new_models):
-    X, y = split_table(history().query("judge == 'judge-1'"))
+    X, y = split_battles(history().query("judge == 'judge-1'"))
     statement = r"No row is by a human: .*\['judge-1'\].*add the rows of people"
     with pytest.raises(BattlesError, match=statement):
         AnchorPipeline(new_models=new_models, cv=3).fit(X, y)

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 
 from skanchor import AnchorPipeline, split_battles
-from skanchor._battles import join_groups
 from skanchor.exceptions import BattlesError, DataWarning, WeakJudgeWarning
 from skanchor.simulation import simulate_battles
 
@@ -62,22 +61,6 @@ def test_one_label_makes_no_rater(table):
 def test_labels_that_no_row_holds(table, chosen, match):
     with pytest.raises(BattlesError, match=match):
         split_battles(table, **chosen)
-
-
-# --------------------------------------------------------------------------- groups
-def test_groups_join_what_any_column_links(table):
-    X = table if isinstance(table, pl.DataFrame) else table.set_axis(list("abcdef"))
-    both = join_groups(X, ["model_a", "judge"])
-    # x: rows 0, 2, 4; y: rows 1, 3, 5; expert_1 links rows 0 and 5.
-    assert both.tolist() == [0] * 6
-    assert join_groups(X, ["judge"]).tolist() == [0, 1, 2, 3, 4, 0]
-    with pytest.raises(BattlesError, match="names the column 'rater', which X lacks"):
-        join_groups(X, ["judge", "rater"])
-
-
-def test_null_links_nothing():
-    table = pd.DataFrame({"prompt": [1, 2, 3, 3], "rater": [None, None, "a", "b"]})
-    assert join_groups(table, ["rater", "prompt"]).tolist() == [0, 1, 2, 2]
 
 
 # ----------------------------------------------------------------------- agreement

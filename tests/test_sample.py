@@ -27,28 +27,6 @@ def sample(**kwargs):
     return Sample.admit(Comparisons.from_battles(TABLE), LABELS, **kwargs)
 
 
-@pytest.mark.parametrize(
-    ("y", "kwargs", "error", "message"),
-    [
-        (None, {}, ValueError, "requires y to be passed"),
-        (LABELS[:4], {}, ValueError, r"inconsistent numbers of samples: \[5, 4\]"),
-        (
-            LABELS,
-            {"sample_weight": [0] * 5},
-            ValueError,
-            "at least one non-zero number",
-        ),
-        (LABELS, {"sample_weight": [-1, *[1] * 4]}, ValueError, "Negative values"),
-        (LABELS, {"groups": [1, 2]}, BattlesError, r"one entry per row, 5, got .*2"),
-        (LABELS, {"groups": ["a", None] + ["b"] * 3}, BattlesError, "first in row 1"),
-        (LABELS, {"groups": "prompt"}, BattlesError, "names the column 'prompt'"),
-    ],
-)
-def test_refusals(y, kwargs, error, message):
-    with pytest.raises(error, match=message):
-        Sample.admit(Comparisons.from_battles(TABLE), y, **kwargs)
-
-
 def test_bare_arrays_need_both_classes_among_rows_that_weigh():
     rows = np.array([[0.0, 1.0, 0.5], [1.0, 2.0, 1.5], [2.0, 0.0, 0.1]])
     assert Sample.admit(rows, [0, 1, 1]).y.tolist() == [0.0, 1.0, 1.0]
@@ -72,14 +50,6 @@ def test_a_column_of_counts_that_weighs_nothing_is_told(counts, told):
         Sample.admit(TABLE.assign(count=counts), LABELS)
     text = "up to 3, and each row is taken for one"
     assert any(text in str(w.message) for w in found) == told
-
-
-@pytest.mark.parametrize("weight", [None, np.array([1, 2, 1, 1, 3])])
-def test_rows_that_weights_count_are_known_as_counted(weight):
-    found = sample(sample_weight=weight).expanded()
-    assert found.inputs.counted == (weight is not None)
-    assert len(found) == (5 if weight is None else 8)
-    assert len(sample(sample_weight=np.full(5, 2)).expanded()) == 10
 
 
 def test_the_digest_is_that_of_all_that_a_row_says():

@@ -39,17 +39,6 @@ def test_the_check_decides(item_sd, chosen):
     assert_allclose(alone.conf_int(), anchor.conf_int(), rtol=0)
 
 
-def test_none_has_a_name():
-    data = small()
-    named = AnchorPipeline(cv=3, random_state=0, item_effects="none")
-    named.fit(data.X, data.y)
-    bare = AnchorPipeline(cv=3, random_state=0, item_effects=None)
-    bare.fit(data.X, data.y)
-    assert named.item_effects_ == bare.item_effects_ == "none"
-    assert named.item_covariance_ is None
-    assert_allclose(named.influence_, bare.influence_, rtol=0)
-
-
 @pytest.mark.parametrize("item_effects", ["no", 0.1, np.eye(2)])
 def test_what_is_no_treatment(item_effects):
     data = small()
@@ -113,43 +102,6 @@ def plugged(n_models=6, **kwargs):
     return sample.with_battles(chain.X), chain.fit
 
 
-@pytest.mark.parametrize(
-    ("item_effects", "check", "expected"),
-    [
-        (None, ALARMED, "none"),
-        ("none", ALARMED, "none"),
-        ("random", CALM, "random"),
-        # With so few judges no test is asked.
-        ("auto", CALM, "random"),
-        ("auto", ALARMED, "random"),
-    ],
-)
-def test_what_is_asked_for_is_fitted(item_effects, check, expected):
-    sample, fit = plugged()
-    chosen = choose_item_effects(item_effects, sample.X, check)
-    assert chosen.item_effects == expected
-    items = chosen.covariance(fit)
-    assert (items is None) == (expected == "none")
-    if items is not None:
-        assert items.covariance.shape == (2, 2) and items.inflation > 1.0
-        assert items.df < np.inf
-
-
-def test_auto_leaves_out_only_what_the_verdicts_rule_out():
-    """A test that could not see deviations of the expected size is no reason."""
-    sample, _ = plugged(n_judges=3)
-    thin = ItemTest(ScoreTest(14.0, 12.0, 20.0), ScoreTest(14.0, 12.0, 10.0))
-    assert not thin.rules_out(0.3) and thin.rules_out(0.6)
-    chosen = choose_item_effects("auto", sample.X, thin)
-    assert chosen.item_effects == "random"
-    assert chosen.reason == "the verdicts do not rule out a size of 0.3 logits"
-    # Who expects larger ones knows that these would be seen.
-    chosen = choose_item_effects("auto", sample.X, thin, prior=read_prior((0.6, 2)))
-    assert chosen.item_effects == "none"
-    sharp = ItemTest(*[ScoreTest(14.0, 12.0, 100.0)] * 2)
-    assert choose_item_effects("auto", sample.X, sharp).item_effects == "none"
-
-
 def test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations():
     """Ten judges of a hundred historical rows each, as a table with all defaults."""
     data = simulate_battles(
@@ -203,20 +155,6 @@ def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
         choose_item_effects("random", sample.X, CALM)
     assert not log.found
     assert choose_item_effects(None, sample.X, CALM).item_effects == "none"
-
-
-def test_few_models_leave_the_covariance_to_the_prior():
-    sample, fit = plugged(n_models=4)
-    chosen = choose_item_effects("auto", sample.X, CALM)
-    assert chosen.item_effects == "random"
-    assert "they always are with 4 historical models" in chosen.reason
-    assert "a prior of 0.3 logits with 2 degrees of freedom" in chosen.reason
-    found = chosen.covariance(fit)
-    # Two degrees of freedom of the prior, beside at most those of the models less two.
-    assert 3.0 < found.free <= 4.0
-    chosen = choose_item_effects("random", sample.X, CALM, prior=read_prior((0.7, 9)))
-    assert "a prior of 0.7 logits with 9 degrees of freedom" in chosen.reason
-    assert 10.0 < chosen.covariance(fit).free <= 11.0
 
 
 @pytest.mark.parametrize("wrong", [0.3, (0.3,), (0.0, 2), (0.3, -1), ("a", 2), None])

@@ -1,6 +1,5 @@
 """Warnings are collected by the log that is open, and issued once each."""
 
-import threading
 import warnings
 
 import numpy as np
@@ -10,15 +9,12 @@ from skanchor import AnchorPipeline
 from skanchor.exceptions import (
     BoundWarning,
     DataWarning,
-    DiagnosticWarning,
     WeakJudgeWarning,
 )
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import (
     WarningLog,
     in_short,
-    is_heard,
-    unheard,
     warn,
     warn_of_parts,
 )
@@ -30,56 +26,6 @@ def heard(function):
         warnings.simplefilter("always")
         function()
     return [(record.category, str(record.message)) for record in records]
-
-
-def test_a_warning_goes_to_the_innermost_open_log_else_to_the_user():
-    assert heard(lambda: warn(DataWarning("Odd."))) == [(DataWarning, "Odd.")]
-    with pytest.raises(ZeroDivisionError), WarningLog() as outer:
-        warn(DataWarning("Before."))
-        with WarningLog() as inner:
-            warn(BoundWarning("Inside."))
-        warn(DataWarning("After."))
-        # An error closes the log.
-        raise ZeroDivisionError
-    assert [str(warning) for warning in inner.found] == ["Inside."]
-    assert [str(warning) for warning in outer.found] == ["Before.", "After."]
-    assert heard(lambda: warn(DataWarning("Odd."))) == [(DataWarning, "Odd.")]
-
-
-def test_threads_have_logs_of_their_own():
-    ready = threading.Barrier(3)
-    found = {}
-
-    def work(name):
-        with WarningLog() as log:
-            # All logs are open when the warnings come.
-            ready.wait(timeout=60)
-            warn(DataWarning(name))
-            ready.wait(timeout=60)
-        found[name] = [str(warning) for warning in log.found]
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b")]
-    with WarningLog() as own:
-        for thread in threads:
-            thread.start()
-        ready.wait(timeout=60)
-        warn(DataWarning("main"))
-        ready.wait(timeout=60)
-        for thread in threads:
-            thread.join()
-    assert found == {"a": ["a"], "b": ["b"]}
-    assert [str(warning) for warning in own.found] == ["main"]
-
-
-def test_one_issue_per_distinct_warning():
-    log = WarningLog()
-    log.found += [DataWarning("Odd."), DataWarning("Odd."), BoundWarning("Odd.")]
-    log.found += [DataWarning("Other."), DataWarning("Odd.")]
-    assert heard(log.issue) == [
-        (DataWarning, "Odd."),
-        (BoundWarning, "Odd."),
-        (DataWarning, "Other."),
-    ]
 
 
 def judge_warning(text, kind=DataWarning):
@@ -116,18 +62,6 @@ def test_warnings_of_folds_are_merged_and_name_them(known, by_fold, expected):
     assert str(FIRST) == "Judge 'judge-1' has 9 rows."
 
 
-def test_merged_warnings_are_about_all_their_subjects():
-    def message(number, *judges):
-        text = f"{number} judges are odd."
-        return DataWarning(text, code="odd-judges", subject=judges)
-
-    with WarningLog() as log:
-        warn_of_parts({0: [message(2, "a", "b")], 3: [message(2, "b", "c")]}, "In {}")
-    (merged,) = log.found
-    assert type(merged) is DataWarning and str(merged) == "In [0, 3]: 2 judges are odd."
-    assert (merged.code, merged.subject) == ("odd-judges", ("a", "b", "c"))
-
-
 def test_many_warnings_alike_are_told_in_short():
     def said(n, code="weak"):
         names = [f"j-{i}" for i in range(n)]
@@ -162,13 +96,3 @@ def test_hundreds_of_judges_are_told_in_short():
     assert n_judges > 150 and len(texts) < 40
     assert any("more: much as in the five" in text for text in texts)
     assert max(map(len, texts)) < 3000
-
-
-def test_what_nobody_hears_of_is_left_out():
-    with WarningLog() as log:
-        with unheard(DiagnosticWarning):
-            assert not is_heard(DiagnosticWarning) and is_heard(DataWarning)
-            warn(DiagnosticWarning("unheard"))
-            warn(DataWarning("heard"))
-        warn(DiagnosticWarning("heard again"))
-    assert [str(each) for each in log.found] == ["heard", "heard again"]

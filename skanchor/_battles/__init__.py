@@ -22,7 +22,7 @@ from skanchor._battles.rows import (
     look_up,
     number_rows,
 )
-from skanchor._battles.table import as_frame, split_table
+from skanchor._battles.table import as_frame, split_battles
 
 __all__ = [
     "HUMAN",
@@ -46,7 +46,7 @@ __all__ = [
     "look_up",
     "number_rows",
     "read_contexts",
-    "split_table",
+    "split_battles",
     "usable_features",
     "warn_of_contradicting_judges",
     "warn_of_runs",

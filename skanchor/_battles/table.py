@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -31,6 +32,11 @@ from skanchor._battles.labels import (
 from skanchor._battles.rows import constant, look_up, renumber
 from skanchor._checks import check_unmasked
 from skanchor.exceptions import BattlesError
+
+_NAMES_OF_JUDGES = frozenset(
+    ("judge", "judge name", "judge model", "evaluator", "grader", "annotator")
+)
+"""Names of columns that may say who decided, without signs and case."""
 
 _SIDES = {"model_a": 1.0, "model_b": -1.0}
 """Display order that a value of ``shown_first`` means."""
@@ -183,7 +189,7 @@ def _encode_by_place(columns: list[Any], names: tuple[str, ...]) -> dict[str, An
 
 
 # -------------------------------------------------------------------------- splitting
-def split_table(
+def split_battles(
     table: Any,
     *,
     columns: dict[str, str] | None = None,
@@ -195,14 +201,39 @@ def split_table(
     features: Iterable[str] | None = None,
     drop_features: Iterable[str] | None = None,
 ) -> tuple[Any, Any]:
-    """Split a table with standard names into ``X`` and ``y``.
+    """Split a table of battles with standard names into ``X`` and ``y``.
 
-    This is `skanchor.split_battles` without its question about other columns.
+    Other names and values are read by :class:`skanchor.io.Mapping`.
 
     Parameters
     ----------
-    table, columns, human, judges, without, pool, outcome, features, drop_features
-        As in :func:`skanchor.split_battles`.
+    table : pandas, polars or pyarrow table
+        One row per comparison.
+    columns : dict, optional
+        Renames, from the table's name to the standard one, such as
+        ``{"left": "model_a", "verdict": "winner"}``.
+    human : label or list of labels, default="human"
+        Label of the human rows in the judge column; it is replaced by ``"human"``. A
+        text may be a pattern, such as ``"expert_*"``. If several labels match, they
+        are stored in a column ``rater``, unless the table has that column.
+    judges : label or list of labels, optional
+        Instead of ``human``: the labels, or patterns, of the LLM judges. All other rows
+        are human.
+    without : label or list of labels, optional
+        Judges, or patterns of their labels, whose rows are left out.
+    pool : str, optional
+        One name for all judges, which are then fitted as one. This suits judges that
+        are alike, such as seeds or prompts of one model, or that have few rows each,
+        and that see new and historical models in the same shares.
+    outcome : str, default="winner"
+        Name of the outcome column.
+    features : list of str, optional
+        Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
+        numbers are dropped. None means all pairs, except those whose names suggest the
+        outcome (``score``, ``rating``, ``votes``, ids, ...). If such a pair is named
+        here, it is renamed to ``feature_<name>``, and every estimator uses it.
+    drop_features : list of str, optional
+        Names of the feature pairs not to use, instead of `features`.
 
     Returns
     -------
@@ -215,6 +246,15 @@ def split_table(
     ------
     BattlesError
         If a column, a feature pair or a human label is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import split_battles
+    >>> table = pd.DataFrame({"l": ["x"], "r": ["y"], "winner": ["model_a"]})
+    >>> X, y = split_battles(table, columns={"l": "model_a", "r": "model_b"})
+    >>> list(X.columns), y.tolist()
+    (['model_a', 'model_b'], ['model_a'])
     """
     frame = as_frame(table)
     if frame is None:
@@ -224,6 +264,18 @@ def split_table(
         )
     renames = dict(columns or {})
     require_columns(frame.columns, renames)
+    names = [renames.get(name, name) for name in frame.columns]
+    may_name_judges = [
+        name
+        for name in names
+        if re.sub(r"[\W_]+", " ", name).strip().casefold() in _NAMES_OF_JUDGES
+    ]
+    if may_name_judges and "judge" not in names:
+        raise BattlesError(
+            "There is no column 'judge', so that all rows would be people's, and "
+            f"{may_name_judges[0]!r} may say who decided. If it does, give "
+            f"columns={{{may_name_judges[0]!r}: 'judge'}}; else rename it."
+        )
     # A column that already has the new name of another one is dropped. If it is itself
     # renamed, it stays.
     taken = set(renames.values()) - set(renames)

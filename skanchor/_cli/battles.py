@@ -121,7 +121,7 @@ def _repeated_flags(options: argparse.Namespace) -> list[str]:
 
 def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
     """Read the battles of a command: the table, its outcomes, and counts or None."""
-    from skanchor._battles import split_table
+    from skanchor._battles import split_battles
 
     if options.demo:
         from skanchor.datasets import load_demo
@@ -132,7 +132,7 @@ def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
         table, mapping = read_mapping(options)
         X, y, counts = mapping.built(table)
     renamed = dict(X.attrs.get("renamed", {}))
-    X, y = split_table(
+    X, y = split_battles(
         _with_text_features(X.assign(winner=y), options.text_columns),
         without=options.without,
         pool=options.pool,

@@ -15,10 +15,8 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.transformer import TextTransformer
 
-# Number of texts that an encoder gets at once.
-_CHUNK = 1024
-# Largest number of dimensions of the built-in encoder.
 _TOPICS = 100
+"""Largest number of dimensions of the built-in encoder."""
 
 
 class EmbeddingFeatures(TextTransformer):
@@ -41,9 +39,8 @@ class EmbeddingFeatures(TextTransformer):
         Whether to scale each component to [-1, 1] by its range in ``fit``. Later values
         outside the range are clipped.
     columns : str, pair or list of these, default="response"
-        Columns of texts in a table: ``"response"`` stands for the pair of columns
-        ``response_a`` and ``response_b``, ``("left", "right")`` for a pair of other
-        names, and a name that is no pair for a single column.
+        Pairs of columns of texts in a table: ``"response"`` stands for ``response_a``
+        and ``response_b``, ``("left", "right")`` for a pair of other names.
     keep_text : bool, default=False
         Whether the text columns stay in the table.
     missing : {"empty", "raise"}, default="empty"
@@ -65,7 +62,7 @@ class EmbeddingFeatures(TextTransformer):
     scaler_ : MinMaxScaler or None
         The ranges of the components.
     sources_ : tuple or None
-        The columns of texts; None after a fit on a column of texts.
+        The pairs of columns of texts; None after a fit on a column alone.
 
     See Also
     --------
@@ -125,7 +122,7 @@ class EmbeddingFeatures(TextTransformer):
                 f"Components need at least two different texts, got {len(texts)}."
             )
         if isinstance(self.encoder, str):
-            self.encoder_ = self._built_in(texts)
+            self.encoder_ = _fit_tfidf(texts, self.random_state)
         elif hasattr(self.encoder, "encode"):
             self.encoder_ = self.encoder
         else:
@@ -140,24 +137,6 @@ class EmbeddingFeatures(TextTransformer):
             scaler = MinMaxScaler((-1, 1), clip=True)
             self.scaler_ = scaler.fit(self.pca_.transform(embedded))
 
-    def _built_in(self, texts: list[str]) -> Any:
-        """TF-IDF of character n-grams and truncated SVD, fitted to the texts."""
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.pipeline import make_pipeline
-
-        words = TfidfVectorizer(
-            analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True
-        )
-        try:
-            weights = words.fit_transform(texts)
-        except ValueError as error:
-            raise BattlesError(f"The texts cannot be embedded: {error}.") from error
-        # The solver needs fewer dimensions than there are texts and n-grams.
-        n_topics = max(1, min(_TOPICS, *(size - 1 for size in weights.shape)))
-        topics = TruncatedSVD(n_topics, random_state=self.random_state)
-        return make_pipeline(words, topics.fit(weights))
-
     def _values(self, texts: list[str]) -> Array:
         components: Array = self.pca_.transform(self._embed(texts))
         if self.scaler_ is None:
@@ -168,9 +147,9 @@ class EmbeddingFeatures(TextTransformer):
         """Embeddings of texts, of shape (n_texts, n_dimensions), checked as finite."""
         encodes = hasattr(self.encoder_, "encode")
         embed = self.encoder_.encode if encodes else self.encoder_.transform
-        task = partial(_embed_chunk, embed)
         # An encoder may not be picklable, so it stays in this process.
-        embedded = self._in_chunks(task, texts, _CHUNK, here=encodes)
+        n_jobs = None if encodes else self.n_jobs
+        embedded = self._in_chunks(partial(_embed_chunk, embed), texts, n_jobs)
         finite = np.isfinite(embedded).all(axis=1)
         if not finite.all():
             raise BattlesError(
@@ -180,9 +159,27 @@ class EmbeddingFeatures(TextTransformer):
         return embedded
 
 
+def _fit_tfidf(texts: list[str], random_state: Any) -> Any:
+    """TF-IDF of character n-grams and truncated SVD, fitted to texts."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True)
+    try:
+        weights = grams.fit_transform(texts)
+    except ValueError as error:
+        raise BattlesError(f"The texts cannot be embedded: {error}.") from error
+    # The solver needs fewer dimensions than there are texts and n-grams.
+    n_topics = max(1, min(_TOPICS, *(size - 1 for size in weights.shape)))
+    topics = TruncatedSVD(n_topics, random_state=random_state)
+    return make_pipeline(grams, topics.fit(weights))
+
+
 def _embed_chunk(embed: Any, texts: list[str]) -> Array:
-    found = embed(texts)
-    dense: Any = found.toarray() if hasattr(found, "toarray") else found
+    """Embeddings of some texts as an array; refuse another number of rows."""
+    embedded = embed(texts)
+    dense: Any = embedded.toarray() if hasattr(embedded, "toarray") else embedded
     values = np.asarray(dense, dtype=np.float64)
     if values.ndim != 2 or len(values) != len(texts):
         raise BattlesError(

@@ -24,8 +24,6 @@ from skanchor.features.transformer import TextTransformer
 
 _COUNTS = {"surface": (surface_counts, SURFACE), "arena": (arena_counts, STYLE)}
 _CONTRASTS = {"ratio": ratio_halves, "density": density_halves}
-# Number of texts that a worker gets at once.
-_CHUNK = 256
 
 
 class ResponseFeatures(TextTransformer):
@@ -49,9 +47,8 @@ class ResponseFeatures(TextTransformer):
     features : list of str, optional
         Names of the counts to use; None means all.
     columns : str, pair or list of these, default="response"
-        Columns of texts in a table: ``"response"`` stands for the pair of columns
-        ``response_a`` and ``response_b``, ``("left", "right")`` for a pair of other
-        names, and a name that is no pair for a single column.
+        Pairs of columns of texts in a table: ``"response"`` stands for ``response_a``
+        and ``response_b``, ``("left", "right")`` for a pair of other names.
     keep_text : bool, default=False
         Whether the text columns stay in the table.
     missing : {"empty", "raise"}, default="empty"
@@ -64,7 +61,7 @@ class ResponseFeatures(TextTransformer):
     Attributes
     ----------
     sources_ : tuple or None
-        The columns of texts; None after a fit on a column of texts.
+        The pairs of columns of texts; None after a fit on a column alone.
     scaler_ : MinMaxScaler or None
         The ranges of the logarithms, with ``scale="unit"``.
 
@@ -124,38 +121,35 @@ class ResponseFeatures(TextTransformer):
         self.verbose = verbose
 
     def _names(self) -> list[str]:
-        known = _COUNTS[self.style][1]
-        names = list(known if self.features is None else self.features)
-        unknown = [name for name in names if name not in known]
+        available = _COUNTS[self.style][1]
+        names = list(available if self.features is None else self.features)
+        unknown = [name for name in names if name not in available]
         if unknown:
             raise ValueError(
                 f"There are no features {unknown} with style={self.style!r}; there are "
-                f"{list(known)}."
+                f"{list(available)}."
             )
         return names
 
     def _learn(self, texts: list[str]) -> None:
-        self._names()  # raises for unknown features
-        if self.scale in _CONTRASTS:
-            if self.style != "arena":
-                raise ValueError(f"scale={self.scale!r} goes with style='arena'.")
-            pairs = self.sources_ or ()
-            if not pairs or any(len(source.columns) == 1 for source in pairs):
-                raise BattlesError(
-                    f"scale={self.scale!r} contrasts two responses; it needs a table "
-                    "with pairs of text columns."
-                )
+        names = self._names()
+        if self.scale in _CONTRASTS and self.style != "arena":
+            raise ValueError(f"scale={self.scale!r} goes with style='arena'.")
+        if self.scale in _CONTRASTS and self.sources_ is None:
+            raise BattlesError(
+                f"scale={self.scale!r} contrasts two responses; it needs a table "
+                "with pairs of text columns."
+            )
         self.scaler_: MinMaxScaler | None = None
         if self.scale == "unit":
             scaler = MinMaxScaler((-1, 1), clip=True)
-            self.scaler_ = scaler.fit(np.log1p(self._counts(texts, self._names())))
+            self.scaler_ = scaler.fit(np.log1p(self._count(texts, names)))
 
     def _values(self, texts: list[str]) -> Array:
-        if self.scale in _CONTRASTS:
-            # Densities need the length even if it is not among the chosen features.
-            return self._counts(texts, list(STYLE))
-        counts = self._counts(texts, self._names())
-        if self.scale == "none":
+        # Densities need the length even if it is not among the chosen features.
+        contrasted = self.scale in _CONTRASTS
+        counts = self._count(texts, list(STYLE) if contrasted else self._names())
+        if contrasted or self.scale == "none":
             return counts
         logs: Array = np.log1p(counts)
         return logs if self.scaler_ is None else self.scaler_.transform(logs)
@@ -168,14 +162,15 @@ class ResponseFeatures(TextTransformer):
         chosen = halves[:, [STYLE.index(name) for name in self._names()]]
         return [chosen, -chosen]
 
-    def _counts(self, texts: list[str], names: list[str]) -> Array:
+    def _count(self, texts: list[str], names: list[str]) -> Array:
         """Counts of texts, of shape (n_texts, n_counts)."""
-        task = partial(_count_all, _COUNTS[self.style][0], names)
-        return self._in_chunks(task, texts, _CHUNK)
+        task = partial(_count_chunk, _COUNTS[self.style][0], names)
+        return self._in_chunks(task, texts, self.n_jobs)
 
 
-def _count_all(
+def _count_chunk(
     count: Callable[[str], dict[str, int]], names: list[str], texts: list[str]
 ) -> Array:
-    found = [count(text) for text in texts]
-    return np.array([[one[name] for name in names] for one in found], dtype=np.float64)
+    """Counts of some texts."""
+    counts = [count(text) for text in texts]
+    return np.array([[one[n] for n in names] for one in counts], dtype=np.float64)

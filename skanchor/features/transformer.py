@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import chain
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -22,20 +23,8 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
 
-
-class TextSource(NamedTuple):
-    """A column of texts in a table, or a pair of them.
-
-    Parameters
-    ----------
-    name : str
-        Prefix of the names of its features, if there are several sources.
-    columns : tuple of str
-        Names of one column or two.
-    """
-
-    name: str
-    columns: tuple[str, ...]
+_CHUNK = 512
+"""Number of texts that a worker gets at once."""
 
 
 class TextTransformer(TransformerMixin, BaseEstimator):
@@ -74,11 +63,19 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _sides(self, blocks: list[Array]) -> list[Array]:
-        """Output features of a single column of texts, or of both columns of a pair.
+        """Output features of a column of texts alone, or of both columns of a pair.
 
         Each block has shape (n_rows, n_features).
         """
         return blocks
+
+    def _in_chunks(
+        self, task: Callable[[list[str]], Array], texts: list[str], n_jobs: int | None
+    ) -> Array:
+        """What a task returns for chunks of the texts, one below the other."""
+        chunks = [(texts[at : at + _CHUNK],) for at in range(0, len(texts), _CHUNK)]
+        how: dict[str, Any] = {"verbose": self.verbose, "description": "texts"}
+        return np.vstack(run_plan(task, chunks, n_jobs=n_jobs, **how))
 
     # ----------------------------------------------------------------- the public three
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -87,7 +84,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : column of texts or table
-            A list, array or series of texts, or a table with columns of texts.
+            A list, array or series of texts, or a table with pairs of such columns.
         y : None
             Ignored.
 
@@ -96,17 +93,17 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         self
         """
         self._validate_params()
-        frame, sources = self._open(X)
-        self.sources_ = sources
+        frame = _open(X)
         # Those of an earlier fit, which may have been on a column of texts.
         for name in ("feature_names_in_", "n_features_in_"):
             self.__dict__.pop(name, None)
+        self.sources_ = None if frame is None else self._find_pairs(frame.columns)
         if frame is not None:
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
             self.n_features_in_ = len(frame.columns)
         # Only transform warns of missing texts, so that fit_transform warns once.
-        columns = self._read(X, frame, sources, warns=False)
-        self._learn(list(dict.fromkeys(text for column in columns for text in column)))
+        texts = self._read(X, frame, warns=False)
+        self._learn(list(dict.fromkeys(chain.from_iterable(texts))))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -126,31 +123,21 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             columns.
         """
         check_is_fitted(self, "sources_")
-        frame, sources = self._open(X)
-        if sources != self.sources_:
-            fitted, found = (
-                ", ".join(name for source in one for name in source.columns)
-                if one is not None else "no table"
-                for one in (self.sources_, sources)
-            )  # fmt: skip
-            raise BattlesError(f"Fitted on texts in {fitted}, got texts in {found}.")
-        columns = self._read(X, frame, sources)
-        # Compute the features of distinct texts, then look them up by code.
-        texts = np.array([t for column in columns for t in column], dtype=object)
+        frame = _open(X)
+        columns = self._read(X, frame, warns=True)
+        # Features are computed of distinct texts, and looked up by their codes.
+        texts = np.array([*chain.from_iterable(columns)], dtype=object)
         codes, distinct = pd.factorize(texts)
         values = np.empty((0, len(self._names())))
         values = self._values(list(distinct)) if len(distinct) else values
         ends = np.cumsum([len(column) for column in columns])[:-1]
-        blocks = np.split(values[codes], ends)
-        if frame is None or sources is None:
-            return self._sides(blocks)[0]
-        remaining = iter(blocks)
-        made = [
-            block
-            for source in sources
-            for block in self._sides([next(remaining) for _ in source.columns])
-        ]
-        return self._as_asked(self._with_features(frame, np.hstack(made)))
+        blocks = iter(np.split(values[codes], ends))
+        if frame is None or self.sources_ is None:
+            return self._sides([next(blocks)])[0]
+        made = chain.from_iterable(
+            self._sides([next(blocks), next(blocks)]) for _ in self.sources_
+        )
+        return self._with_features(frame, np.hstack(list(made)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that :meth:`transform` returns.
@@ -168,7 +155,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "sources_")
         if self.sources_ is None:
             return np.array(self._names(), dtype=object)
-        others = filter(self._stays, self.feature_names_in_)
+        others = self._others(self.feature_names_in_)
         return np.array([*others, *self._made_names()], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -181,160 +168,107 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         return tags
 
     # -------------------------------------------------------------------------- reading
-    def _open(
-        self, X: Any
-    ) -> tuple[nw.DataFrame[Any] | None, tuple[TextSource, ...] | None]:
-        """The table and its columns of texts; None for a column of texts."""
-        if isinstance(X, str):
-            raise ValueError(
-                "Iterable over raw text documents expected, string object received: "
-                "give a list of texts."
+    def _find_pairs(self, present: list[str]) -> tuple[tuple[str, str], ...]:
+        """The pairs of columns of texts that `columns` names."""
+        names = self.columns if isinstance(self.columns, list) else [self.columns]
+        pairs = [
+            name if isinstance(name, tuple) else (f"{name}_a", f"{name}_b")
+            for name in names
+        ]
+        absent = [name for pair in pairs for name in pair if name not in present]
+        if absent or not pairs:
+            raise BattlesError(
+                f"There are no columns of texts {absent} among {present[:20]}. Name "
+                "the pairs in columns, as in columns=[('left', 'right')]."
             )
-        frame = as_frame(X)
-        if frame is None:
-            return None, None
-        given = [self.columns] if isinstance(self.columns, (str, tuple)) else (
-            self.columns)  # fmt: skip
-        if not given:
-            raise ValueError("columns names no column of texts.")
-        return frame, tuple(_find_source(list(frame.columns), one) for one in given)
+        return tuple(pairs)
 
     def _read(
-        self, X: Any, frame: nw.DataFrame[Any] | None, sources: Any, warns: bool = True
+        self, X: Any, frame: nw.DataFrame[Any] | None, warns: bool
     ) -> list[list[str]]:
         """Texts of every column; missing ones raise, or are empty with a warning."""
-        columns = {"X": _column_of_texts(X)} if frame is None else {
-            name: frame[name].to_list() for source in sources for name in source.columns
-        }  # fmt: skip
-        texts = [list(_texts_of(values, name)) for name, values in columns.items()]
-        missing = {
-            name: column.count(None)
-            for name, column in zip(columns, texts, strict=True)
-            if None in column
-        }
-        counts = ", ".join(f"{n} in {name}" for name, n in missing.items())
+        names = [*chain.from_iterable(self.sources_ or ())]
+        present = [] if frame is None else frame.columns
+        if not {*names} <= {*present} or bool(names) != (frame is not None):
+            raise BattlesError(
+                f"Fitted on texts in {', '.join(names) or 'no table'}, which X lacks."
+            )
+        columns = {"X": X} if frame is None else {n: frame[n].to_list() for n in names}
+        texts, missing = [], {}
+        for name, values in columns.items():
+            listed = values.to_pylist() if hasattr(values, "to_pylist") else [*values]
+            cells = pd.Series(listed, dtype=object)
+            is_missing = cells.isna()
+            is_odd = ~is_missing & ~cells.map(lambda cell: isinstance(cell, str))
+            if is_odd.any():
+                row = int(np.argmax(is_odd))
+                raise BattlesError(
+                    f"{name} must hold texts: row {row} holds "
+                    f"{str(cells[row])[:40]!r}, a {type(cells[row]).__name__}. Join "
+                    "the turns of a conversation by line ends, and turn other values "
+                    "into texts first."
+                )
+            if is_missing.any():
+                missing[name] = f"{is_missing.sum()} in {name}"
+            texts.append([*map(str, cells.mask(is_missing, ""))])
+        counts = ", ".join(missing.values())
         if counts and self.missing == "raise":
             raise BattlesError(
                 f"Texts are missing: {counts}. Drop the rows, or set missing='empty'."
             )
         if counts and warns:
-            said = f"Missing texts are read as empty ones: {counts}."
-            warn(DataWarning(said, code="missing-texts", subject=list(missing)))
-        return [[text or "" for text in column] for column in texts]
-
-    def _in_chunks(
-        self,
-        task: Callable[[list[str]], Array],
-        texts: list[str],
-        size: int,
-        *,
-        here: bool = False,
-    ) -> Array:
-        """What a task returns for chunks of the texts; ``here`` is without workers."""
-        chunks = [(texts[at : at + size],) for at in range(0, len(texts), size)]
-        n_jobs = None if here else self.n_jobs
-        return np.vstack(
-            run_plan(
-                task, chunks, n_jobs=n_jobs, verbose=self.verbose, description="texts"
-            )
-        )
+            message = f"Missing texts are read as empty ones: {counts}."
+            warn(DataWarning(message, code="missing-texts", subject=list(missing)))
+        return texts
 
     # -------------------------------------------------------------------------- writing
-    def _stays(self, column: str) -> bool:
-        """Whether a column of the table remains in the output."""
-        texts = [name for source in self.sources_ or () for name in source.columns]
-        return self.keep_text or column not in texts
+    def _others(self, columns: Any) -> list[str]:
+        """Columns of the table that remain in the output."""
+        texts = () if self.keep_text else chain.from_iterable(self.sources_ or ())
+        dropped = {*texts}
+        return [name for name in columns if name not in dropped]
 
-    def _made_names(self) -> Iterator[str]:
+    def _made_names(self) -> list[str]:
         """Names of the columns of features."""
-        sources = self.sources_ or ()
-        for source in sources:
-            # The name of the source is needed only to distinguish several sources.
-            prefix = f"{source.name}_" if len(sources) > 1 else ""
-            for side in ("_a", "_b") if len(source.columns) == 2 else ("",):
-                for name in self._names():
-                    yield f"{prefix}{name}{side}"
+        pairs = self.sources_ or ()
+        return [
+            # The name of a pair is needed only to distinguish several ones.
+            (f"{pair[0].removesuffix('_a')}_" if len(pairs) > 1 else "") + name + side
+            for pair in pairs
+            for side in ("_a", "_b")
+            for name in self._names()
+        ]
 
-    def _with_features(
-        self, frame: nw.DataFrame[Any], values: Array
-    ) -> nw.DataFrame[Any]:
-        """The table without text columns (unless `keep_text`), with the features."""
-        others = frame.select([name for name in frame.columns if self._stays(name)])
-        made = dict(zip(self._made_names(), values.T, strict=True))
-        taken = [name for name in made if name in others.columns]
+    def _with_features(self, frame: nw.DataFrame[Any], values: Array) -> Any:
+        """The table with features, in the type set by ``set_output``."""
+        others, names = self._others(frame.columns), self._made_names()
+        taken = [name for at, name in enumerate(names) if name in others + names[:at]]
         if taken:
             raise BattlesError(
                 f"The table has columns {taken[:5]} already; rename or drop them, or "
                 "leave out the features of that name."
             )
-        backend = frame.implementation
-        if backend.is_pandas():
-            # By pandas itself, so that the index of the table is preserved.
-            new = pd.DataFrame(made, index=frame.to_native().index)
-            table = pd.concat([others.to_native(), new], axis=1)
-            return nw.from_native(table, eager_only=True)
-        if not others.columns:
-            return nw.from_dict(made, backend=backend)
-        # Columns of a block are strided views, which narwhals cannot pass to pyarrow.
-        return others.with_columns(
-            nw.new_series(name, np.ascontiguousarray(column), backend=backend)
-            for name, column in made.items()
-        )
-
-    def _as_asked(self, frame: nw.DataFrame[Any]) -> Any:
-        """The table in the type set by ``set_output``, by default the user's own."""
+        made = frame.with_columns(
+            # Columns of a block are strided views, which pyarrow cannot take.
+            nw.new_series(n, np.ascontiguousarray(v), backend=frame.implementation)
+            for n, v in zip(names, values.T, strict=True)
+        ).select(others + names)
         kind = _get_output_config("transform", self)["dense"]
-        if kind == "pandas" and frame.implementation.is_pyarrow():
-            # The metadata may declare a column as the index of an earlier pandas table.
-            # Without it, all columns stay columns.
-            return frame.to_native().replace_schema_metadata(None).to_pandas()
-        if kind == "pandas":
-            return frame.to_pandas()
-        return frame.to_polars() if kind == "polars" else frame.to_native()
+        if kind == "default":
+            return made.to_native()
+        return made.to_pandas() if kind == "pandas" else made.to_polars()
 
 
-def _find_source(present: list[str], given: Any) -> TextSource:
-    """The source that a name, or a pair of names, stands for."""
-    pair = given if isinstance(given, tuple) else (f"{given}_a", f"{given}_b")
-    if len(pair) == 2 and set(pair) <= set(present):
-        # The source of ("text_a", "text_b") is called "text", else as its first column.
-        same = pair[0][:-2] == pair[1][:-2] and pair[0][-2:] == "_a"
-        return TextSource(pair[0][:-2] if same else pair[0], pair)
-    # A single column: the named one, or the only one that the table has.
-    single = given if given in present else present[0]
-    if isinstance(given, tuple) or (given not in present and len(present) > 1):
-        raise BattlesError(
-            f"There are no columns of texts {' and '.join(map(str, pair))}; the table "
-            f"has {present[:20]}. Name the pairs in columns, as in "
-            "columns=[('left', 'right')]."
+def _open(X: Any) -> nw.DataFrame[Any] | None:
+    """The table that holds columns of texts; None for a column of texts."""
+    if isinstance(X, str):
+        raise ValueError(
+            "Iterable over raw text documents expected, string object received: "
+            "give a list of texts."
         )
-    return TextSource(single, (single,))
-
-
-def _column_of_texts(X: Any) -> Any:
-    """Values of a column of texts: a series, a list, or an array of one column."""
-    series = nw.from_native(X, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        return series.to_list()
-    if isinstance(X, np.ndarray) and X.ndim > 1:
-        if X.ndim > 2 or X.shape[1] != 1:
-            raise ValueError(
-                f"One column of texts is needed, got an array of shape {X.shape}."
-            )
-        return X[:, 0]
-    return list(X)
-
-
-def _texts_of(values: Any, name: str) -> Iterator[str | None]:
-    """Texts of a column; None where one is missing."""
-    for row, value in enumerate(values):
-        if isinstance(value, str):
-            yield str(value)
-        elif value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value))):
-            yield None
-        else:
-            raise BattlesError(
-                f"{name} must hold texts: row {row} holds {str(value)[:40]!r}, a "
-                f"{type(value).__name__}. Join the turns of a conversation by line "
-                "ends, and turn other values into texts first."
-            )
+    frame = as_frame(X)
+    if frame is None and isinstance(X, np.ndarray) and X.ndim > 1:
+        raise ValueError(
+            f"One column of texts is needed, got an array of shape {X.shape}."
+        )
+    return frame

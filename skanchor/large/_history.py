@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
-from skanchor._battles import HUMAN, as_frame, grouping, split_table
+from skanchor._battles import HUMAN, as_frame, grouping, split_battles
 from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
 from skanchor._crossfit.folds import FoldPlan
@@ -151,7 +151,7 @@ def fit_history(
 # ------------------------------------------------------------------------------- cells
 def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Sample:
     """The different rows with their numbers, in the roles of a history."""
-    X, y = split_table(cells.table.select(list(names.keys)), human=human)
+    X, y = split_battles(cells.table.select(list(names.keys)), human=human)
     sample = Sample.admit(X, y, None, None)
     number = weight = cells.table["number"].to_numpy().astype(np.float64)
     if names.weight is not None:

@@ -45,13 +45,3 @@ def test_kinds_are_those_of_sorted_rows(case):
     assert_array_equal(found.kind, kind)
     assert_array_equal(found.first, first)
     assert_array_equal(found.size, size)
-
-
-def test_missing_values_are_equal_and_last():
-    found = number_rows(np.array([np.nan, 0.3, np.nan, 0.1]))
-    assert found.kind.tolist() == [2, 1, 2, 0]
-
-
-def test_no_rows_have_no_kinds():
-    found = number_rows(np.zeros(0, dtype=np.intp), np.zeros(0))
-    assert len(found.kind) == len(found.first) == len(found.size) == 0

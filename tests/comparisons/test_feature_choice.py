@@ -3,7 +3,6 @@
 import pickle
 import warnings
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -151,29 +150,3 @@ def test_the_result_knows_what_was_used(anchor):
         "n_both_bad": 0,
         "n_groups": 1157,
     }
-
-
-def test_none_is_said_plainly():
-    text = str(Inputs())
-    assert "Features: none; " in text and "Groups: none; " in text
-    assert "Columns ignored: none." in text
-
-
-@pytest.mark.parametrize(
-    ("groups", "name"),
-    [("prompt_id", "prompt_id"), (None, None), (np.arange(2), "an array"),
-     (pd.Series([1, 2], name="topic"), "topic"), ([1, 2], "an array")],
-)  # fmt: skip
-def test_groups_are_named(groups, name):
-    X = TABLE[["model_a", "model_b"]].assign(prompt_id=[1, 2])
-    inputs = Inputs.of(X, Comparisons.from_battles(X), groups)
-    ignored = () if name == "prompt_id" else ("prompt_id",)
-    assert inputs == Inputs((), ignored, name, all_human=True)
-    assert "without a column 'judge' all rows count as human votes" in str(inputs)
-
-
-def test_arrays_and_encoded_battles_ignore_nothing():
-    array = np.array([[0, 1, 0.5], [1, 0, 0.25]])
-    encoded = Comparisons.from_battles(array)
-    for given_table in (array, encoded):
-        assert Inputs.of(given_table, encoded, None) == Inputs(("x0",))

@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline
-from skanchor._battles.checks import graded_in_part
 from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
 
@@ -93,16 +92,3 @@ def test_a_history_knows_which_judges_graded(battles, by_batches, tmp_path):
     assert shares.keys() == {"judge-1", "judge-2", "judge-3"}
     mine = (X["judge"] == "judge-1").to_numpy() & ~late
     assert shares["judge-1"] == round(np.mean(y[mine] != 0.5), 4)
-
-
-def test_few_verdicts_without_grades_are_so_by_chance():
-    for shares, numbers, expected in (
-        ([0.2, 0.0], [1e3, 30], [False, False]),
-        ([0.0, 0.2], [30, 30], [False, False]),
-        # A judge without historical verdicts has none that differ.
-        ([0.0, 0.2], [0, 1e3], [False, False]),
-        ([0.0, 0.2], [1e3, 30], [False, True]),
-        ([0.2, 0.0], [30, 60], [True, False]),
-    ):
-        found = graded_in_part(np.array(shares)[:, None], np.array(numbers)[:, None])
-        assert found[:, 0].tolist() == expected

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skanchor import BTLRegressor, Comparisons
-from skanchor._battles import Outcomes, as_frame, read_contexts
+from skanchor import Comparisons
+from skanchor._battles import as_frame, read_contexts
 from skanchor._battles.grouping import find_groups, prompt_groups
-from skanchor._battles.labels import factorize
 from skanchor.exceptions import BattlesError
 
 
@@ -62,67 +61,6 @@ def test_null_ids_are_named_by_row(kind, name):
     values[5] = None
     with pytest.raises(BattlesError, match=f"'{name}' has 2 missing ids.*row 3"):
         Comparisons.from_battles(KINDS[kind](columns_of(**{name: values})))
-
-
-@kinds
-def test_null_numeric_ids_are_named_by_row(kind):
-    data = {"model_a": [1, 2, None, 3], "model_b": [2, 3, 1, 1]}
-    with pytest.raises(BattlesError, match=r"'model_a'.*first in row 2"):
-        Comparisons.from_battles(KINDS[kind](data))
-
-
-def test_odd_columns_are_refused():
-    frame = pd.DataFrame(columns_of())
-    with pytest.raises(BattlesError, match="'x_a' contains infinity, first in row 2"):
-        Comparisons.from_battles(frame.assign(x_a=[0, 1, np.inf, 0, 0, 0]))
-    with pytest.raises(TypeError, match="mix types"):
-        Comparisons.from_battles(frame.assign(model_a=["a", 1, "b", 2, "c", 3]))
-    with pytest.raises(TypeError, match="must be strings or numbers"):
-        Comparisons.from_battles(frame.assign(model_a=[{"name": "a"}] * 6))
-
-
-def test_long_columns_of_objects_may_bring_new_ones_late():
-    rng = np.random.default_rng(0)
-    n = 150_000
-    names = np.array(["fox", "elk", "".join(["f", "ox"]), "yak", "owl"], dtype=object)
-    a = rng.integers(0, 3, n)
-    a[-10:] = [3, 4] * 5
-    b = np.where(names[a] == "elk", 0, 1)
-    # Neither column lies in one piece.
-    battles = np.column_stack([names[a], names[b]])
-    X = Comparisons.from_battles(
-        pd.DataFrame({"model_a": battles[:, 0], "model_b": battles[:, 1]}, dtype=object)
-    )
-    assert X.models.tolist() == ["elk", "fox", "owl", "yak"]
-    assert_array_equal(X.models[X.left], names[a])
-    assert_array_equal(X.models[X.right], names[b])
-
-
-def test_missing_values_in_long_columns_are_named_by_row():
-    names = np.array(["fox", "elk"] * 20_000, dtype=object)
-    other = names[::-1].copy()
-    for missing in (None, np.nan, pd.NA):
-        broken = names.copy()
-        broken[[70, 90]] = missing
-        table = pd.DataFrame({"model_a": broken, "model_b": other}, dtype=object)
-        for kind in (object, "string[pyarrow]"):
-            with pytest.raises(BattlesError, match=r"2 .*first in row 70"):
-                Comparisons.from_battles(table.astype(kind))
-        verdicts = np.array(["model_a"] * 40_000, dtype=object)
-        verdicts[[5, 6]] = missing
-        for y in (verdicts, pd.Series(verdicts, dtype="string[pyarrow]")):
-            with pytest.raises(BattlesError, match="2 missing outcomes, the first in"):
-                Outcomes.encode(y, named=True)
-
-
-@pytest.mark.parametrize("shift", [0, -3, 1000, 10**12])
-def test_integer_ids_keep_their_numbers(shift):
-    a = np.array([4, 0, 9, 4, 0]) + shift
-    b = np.array([0, 9, 4, 9, 4]) + shift
-    X = Comparisons.from_battles(pd.DataFrame({"model_a": a, "model_b": b}))
-    assert_array_equal(X.models, np.array([0, 4, 9]) + shift)
-    assert_array_equal(X.models[X.left], a)
-    assert_array_equal(X.models[X.right], b)
 
 
 LARGE = 2**60
@@ -190,29 +128,3 @@ def test_labels_in_a_list_keep_their_types():
                 find_groups(groups, table, 3)
     with pytest.raises(BattlesError, match="missing values, the first in row 1"):
         find_groups(["p", float("nan"), "q"], None, 3)
-
-
-@pytest.mark.parametrize("of", [pl.DataFrame, pa.table])
-def test_large_groups_beside_nulls_stay_apart(of):
-    table = of(
-        {"prompt_id": [LARGE + 1, LARGE + 2, None, LARGE + 2], "x": [1, 2, 3, 4]}
-    )
-    assert prompt_groups(as_frame(table)).prompts.tolist() == [0, 1, 2, 1]
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint8"])
-def test_small_types_name_models(dtype):
-    table = pd.DataFrame({"model_a": [1, 2, 3], "model_b": [2, 3, 1]}).astype(dtype)
-    scores = BTLRegressor(alpha=1.0).fit(table, [0, 1, 1]).scores_
-    assert scores.index.tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize("kind", [np.int8, np.int64])
-@pytest.mark.parametrize("spread", [1, 40], ids=["by counting", "by hashing"])
-def test_numbers_are_coded_in_the_order_of_their_rows(kind, spread):
-    values = np.random.default_rng(0).integers(-3, 3, 20).astype(kind) * kind(spread)
-    codes, labels = factorize(values, "x")
-    expected, known = pd.factorize(values)
-    assert_array_equal(codes, expected)
-    assert_array_equal(labels, known)
-    assert labels.dtype == values.dtype

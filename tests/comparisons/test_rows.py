@@ -12,7 +12,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from skanchor import Comparisons
-from skanchor._battles import is_constant
 
 
 def learned():
@@ -59,34 +58,6 @@ def test_slicing_keeps_vocabulary_and_roles(rows):
     of_judge = cut.by_judge(1)
     assert_array_equal(of_judge.left, cut.left[of_judge.rows])
     assert_array_equal(np.sort(of_judge.rows), np.flatnonzero(cut.judge == 1))
-
-
-def test_rows_of_a_judge_lie_by_pair():
-    rng = np.random.default_rng(0)
-    for n_models in (4, 300):
-        a = rng.integers(n_models, size=300)
-        b = (a + rng.integers(1, n_models, 300)) % n_models
-        table = pd.DataFrame({"model_a": a, "model_b": b, "judge": "j"})
-        X = Comparisons.from_battles(table)
-        cut, size = X.by_judge(0), len(X.models)
-        assert (np.diff(cut.left * size + cut.right) >= 0).all()
-        assert_array_equal(np.sort(cut.rows), np.arange(300))
-        signs = np.eye(size)[cut.left] - np.eye(size)[cut.right]
-        assert_array_equal(cut.incidence.toarray(), signs)
-        scores, flags = rng.normal(size=size), rng.random(size) < 0.2
-        assert_allclose(cut.differences(scores), signs @ scores, atol=1e-12)
-        assert_array_equal(cut.involves(flags), (signs[:, flags] != 0).any(axis=1))
-
-
-def test_stages_share_what_depends_on_rows_alone():
-    X = learned()
-    scored = X.with_columns(scores=np.zeros(4))
-    assert X.by_judge(1) is scored.by_judge(1)
-    assert X.involves_new is scored.involves_new
-    assert not scored.score_differences.any() and X.score_differences.any()
-    roles = X.with_columns(new_models=("mid",))
-    assert roles.is_new.tolist() == [False, True, False, False]
-    assert X.is_new.tolist() == [False, False, False, True]
 
 
 def test_scikit_learn_slices():
@@ -144,13 +115,3 @@ def test_logits_by_hand():
         3 + 5,
     ]
     assert_allclose(X.logits(), expected)
-
-
-def test_constant_columns_take_no_room_and_slice_like_others():
-    table = pd.DataFrame({"model_a": ["x", "y", "x"], "model_b": ["y", "z", "z"]})
-    X = Comparisons.from_battles(table)
-    assert is_constant(X.judge) and is_constant(X.order)
-    assert X[[0, 2]].judge.tolist() == [-1, -1]
-    assert X[1:].is_human.tolist() == [True, True]
-    again = pickle.loads(pickle.dumps(X))
-    assert again.order.tolist() == [1.0, 1.0, 1.0]

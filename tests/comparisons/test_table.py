@@ -87,22 +87,3 @@ def test_a_human_label_needs_a_column_of_judges():
 def test_split_battles_needs_a_table():
     with pytest.raises(TypeError, match="pandas, polars or pyarrow"):
         split_battles([[1, 2]])
-
-
-def test_a_judge_called_human_is_not_merged_into_the_humans():
-    table = pd.DataFrame(
-        {
-            "model_a": ["x", "y"],
-            "model_b": ["y", "x"],
-            "judge": ["crowd", "human"],
-            "winner": ["model_a", "model_b"],
-        }
-    )
-    with pytest.raises(BattlesError, match="rename that judge"):
-        split_battles(table, human="crowd")
-    with pytest.raises(BattlesError, match="lacks the columns"):
-        Comparisons.from_battles(
-            table.drop(columns="winner").rename(
-                columns={"model_a": "left", "model_b": "right"}
-            )
-        )

@@ -90,19 +90,6 @@ def test_unknown_orders_in_categories_of_polars():
         assert Comparisons.from_battles(each).order.tolist() == [-1.0, 0.0, 1.0]
 
 
-@kinds
-def test_missing_columns(kind):
-    with pytest.raises(BattlesError, match=r"lacks the columns \['model_b'\]"):
-        Comparisons.from_battles(KINDS[kind](columns_of(model_b=None)))
-
-
-def test_duplicate_columns():
-    frame = pd.DataFrame(columns_of())
-    for name in ("model_a", "x_a"):
-        with pytest.raises(ValueError, match=name):
-            Comparisons.from_battles(pd.concat([frame, frame[[name]]], axis=1))
-
-
 def test_bare_arrays():
     X = Comparisons.from_battles(np.array([[1, 2, 0.5], [2, 3, -1.0]]))
     assert X.models.tolist() == [1, 2, 3] and not X.named

@@ -1,10 +1,6 @@
 """Shares and errors of a fitted chain against plain regressions on its rows."""
 
-from dataclasses import is_dataclass
-from functools import partial
-
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
@@ -58,22 +54,6 @@ def test_residual_shares_are_those_of_a_regression_on_the_features(fitted):
     assert (expected < 0.99).all()
 
 
-def test_a_fit_lets_go_of_what_its_tables_are_made_from(fitted):
-    _, anchor = fitted
-
-    def held(record):
-        kept = vars(record)
-        return [name for name, value in kept.items() if isinstance(value, partial)] + [
-            name
-            for value in kept.values()
-            if is_dataclass(value)
-            for name in held(value)
-        ]
-
-    assert held(anchor.result_.diagnostics) == []
-    assert isinstance(vars(anchor.result_.diagnostics)["judges"], pd.DataFrame)
-
-
 def test_influence_and_correction_are_in_units_of_the_error(fitted):
     _, anchor = fitted
     seen = anchor.result_.diagnostics
@@ -102,22 +82,6 @@ def test_the_distance_beyond_the_historical_scores(fitted):
         found = one.result_.diagnostics.models["outside_scores"]
         assert_allclose(found, beyond / (old.max() - old.min()))
     assert found["new-model-1"] > 0.1
-
-
-def test_self_judged_is_the_share_of_a_judge_of_the_same_name():
-    data = simulate_battles(
-        n_models=5, n_judges=2, n_new=120, n_new_models=2, n_historical=900,
-        random_state=3,
-    )  # fmt: skip
-    X = data.X.assign(judge=data.X["judge"].replace("judge-1", "new-model-1"))
-    weight = np.where(np.arange(len(X)) % 5 == 0, 0.0, 1.0)
-    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
-    anchor.fit(X, data.y, sample_weight=weight)
-    found = anchor.result_.diagnostics.models["self_judged"]
-    on_it = (X.model_a == "new-model-1") | (X.model_b == "new-model-1")
-    verdicts = X["judge"][on_it & (weight > 0)]
-    assert found["new-model-1"] == np.mean(verdicts == "new-model-1") > 0.3
-    assert found["new-model-2"] == 0.0
 
 
 def test_scale_z_is_that_of_votes_where_judges_know_everything_else():

@@ -63,10 +63,6 @@ def test_counts_and_rates_by_hand():
     pd.testing.assert_frame_equal(found, expected)
 
 
-def test_models_that_score_alike_have_no_order_to_agree_with():
-    assert judge_table(sample_of_rows(), np.zeros(3), Known)["agreement"].isna().all()
-
-
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_an_automatic_choice_is_in_the_table():
     data = simulate_battles(

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
 from skanchor._diagnostics._sums import (
-    HistoricalFeatures,
     feature_overlap,
     historical_features,
 )
@@ -86,34 +85,3 @@ def test_two_normals_of_one_covariance(distance, rng):
     found = overlap(battles(old, late))
     assert_allclose(found["effective_share"], np.exp(-(distance**2)), rtol=0.05)
     assert found["outside_features"] < 0.001
-
-
-def test_units_of_features_and_a_feature_twice_change_nothing(rng):
-    old, late = rng.normal(size=(200, 2, 2)), rng.normal(0.5, 1.0, size=(80, 2, 2))
-    plain = overlap(battles(old, late))
-    units = overlap(battles(old * [1e4, 1e-4], late * [1e4, 1e-4]))
-    twice = overlap(battles(old[..., [0, 1, 1]], late[..., [0, 1, 1]]))
-    for other in (units, twice):
-        assert_allclose(list(other.values()), list(plain.values()), rtol=1e-6)
-
-
-def test_rows_that_are_not_used_are_not_looked_at():
-    used = np.array([True] * 3 + [True, True, False])
-    late = [[0.9, 0.0], [0.1, 0.0]]
-    X = battles(OLD, [*late, [99.0, 0.0]])
-    assert overlap(X, used) == overlap(battles(OLD, late))
-
-
-def test_nothing_to_compare():
-    late = [[0.9, 0.0]]
-    assert overlap(battles(OLD, late), np.array([True] * 3 + [False])) == {}
-    assert overlap(battles(OLD, late), np.array([False] * 3 + [True])) == {}
-    bare = battles(OLD, late).without_features()
-    assert overlap(bare) == {}
-
-
-def test_thinned_rows_keep_how_many_each_stands_for(rng):
-    contrasts, times = rng.normal(size=(1200, 2)), rng.integers(1, 9, 1200) * 1.0
-    few = HistoricalFeatures(*np.ones((2, 2)), contrasts, times).thinned()
-    at = [np.flatnonzero((contrasts == row).all(axis=1))[0] for row in few.contrasts]
-    assert len(at) == 500 and (few.times == times[at]).all()

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._sample.sample import Sample
-from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import (
     DiagnosticWarning,
     WeakJudgeWarning,
@@ -39,16 +38,6 @@ def test_what_they_say_of_clean_data():
     assert models.correction_z == pytest.approx(
         (correction / anchor.standard_errors_).iloc[0]
     )
-
-
-def test_shares_without_features_are_exact():
-    data = small(item_sd=0.0)
-    X = data.X[["model_a", "model_b", "judge"]]
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
-    seen = anchor.result_.diagnostics
-    assert_allclose(seen.judges.residual_share, 1.0)
-    assert_allclose(seen.models.residual_share, 1.0)
-    assert seen.judges.effective_share.isna().all()
 
 
 def test_a_judge_who_overrates_a_model_is_named():
@@ -93,20 +82,6 @@ def test_a_judge_that_only_ties_has_nothing_to_test(position):
     assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
 
 
-def test_thresholds_are_told():
-    data = small(item_sd=0.0)
-    X = data.X.copy()
-    new = (X.model_a == "new-model").to_numpy()
-    X["length_a"], X["length_b"] = np.random.default_rng(0).random((2, len(X)))
-    X.loc[new, "length_a"] += 2.0
-    X.loc[(X.model_b == "new-model").to_numpy(), "length_b"] += 2.0
-    with pytest.warns(DiagnosticWarning, match="outside the range"):
-        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
-    judges = anchor.result_.diagnostics.judges
-    assert (judges.outside_features == 1.0).all()
-    assert (judges.effective_share < 0.1).all()
-
-
 @pytest.mark.parametrize("n_judges", [10, 11])
 def test_many_judges_with_one_fault_are_told_in_short(n_judges):
     data = small(item_sd=0.0)
@@ -129,20 +104,6 @@ def test_many_judges_with_one_fault_are_told_in_short(n_judges):
     assert [str(each.message) for each in issued] == [" ".join(t for _, t, _ in short)]
     assert issued[0].message.code == "diagnostics"
     assert issued[0].message.subject == (*index, *models.index)
-
-
-def test_coverage_on_request():
-    data = small(item_sd=0.0)
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
-    assert anchor.result_.diagnostics.coverage is None
-    found = check_intervals(anchor, data.X, data.y)
-    seen, coverage = replace(anchor.result_.diagnostics, check=found), found.coverage
-    table = leave_one_model_out(anchor, data.X, data.y)
-    assert seen.coverage == coverage == table.compatible.mean()
-    assert seen.covered == table.covered.mean() <= coverage
-    assert 0.5 <= coverage <= 1.0
-    said = f"left out: {coverage:.0%} (human scores taken as exact: "
-    assert said + f"{seen.covered:.0%})" in repr(seen)
 
 
 def test_nothing_is_said_of_what_judges_make_of_undetermined_models():

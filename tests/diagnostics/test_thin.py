@@ -65,20 +65,6 @@ def test_the_largest_influence_is_that_of_a_group():
     assert ("One group carries" in " ".join(diagnostics.messages())) == (share > 0.1)
 
 
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_the_largest_influence_is_that_of_all_repeats():
-    X, y = thinned("model-03", 10_000)
-    both = AnchorPipeline(**OPTIONS, n_repeats=2).fit(X, y)
-    largest = []
-    for plan in both.fold_plan_:
-        one = AnchorPipeline(**{**OPTIONS, "cv": plan}).fit(X, y)
-        share = one.result_.diagnostics.models["largest_influence"]
-        largest.append(np.sqrt(share) * one.standard_errors_)
-    assert not np.isclose(*np.stack(largest)[:, 0])
-    found = both.result_.diagnostics.models["largest_influence"]
-    assert_allclose(np.sqrt(found) * both.standard_errors_, np.maximum(*largest))
-
-
 def test_few_groups_of_a_source_are_told():
     data = simulate_battles(n_models=5, n_judges=2, n_new=120, random_state=0)
     X, n = data.X, len(data.y)

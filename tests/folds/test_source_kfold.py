@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, SourceKFold
-from skanchor._crossfit.folds import FoldPlan
 from skanchor.exceptions import DataWarning
 from skanchor.simulation import simulate_battles
 
@@ -47,37 +46,6 @@ def test_folds_are_dealt_by_source_and_pair_in_the_order_of_a_shuffle():
     fold = SourceKFold(300, random_state=5).assign_folds(X)
     assert fold.dtype == np.intp
     assert fold.tolist() == expected.tolist()
-
-
-def test_rows_of_cells_are_counted_by_fold():
-    random = np.random.default_rng(0)
-    fold, cell = random.integers(-1, 3, 400).astype(np.int8), random.integers(0, 6, 400)
-    size = np.bincount(cell, minlength=7) + 1.0
-    plan = FoldPlan(fold, 3).merged(cell.astype(np.uint8), size)
-    for k in range(3):
-        number = [((fold == k) & (cell == at)).sum() for at in range(7)]
-        assert_allclose(plan.held_out(k), number / size)
-
-
-def test_rows_of_a_source_and_a_pair_are_divided_evenly():
-    """Whichever model stands first, and beside rows that compare nobody."""
-    data = simulate_battles(500, 60, n_models=4, random_state=0)
-    X = data.X.reset_index(drop=True)
-    turned = X.assign(model_a=X["model_b"], model_b=X["model_a"])
-    X.iloc[::2] = turned.iloc[::2]
-    X.loc[:40, "model_b"] = X.loc[:40, "model_a"]
-    fold = SourceKFold(4, random_state=1).assign_folds(X)
-    low, high = (
-        np.minimum(X["model_a"], X["model_b"]),
-        np.maximum(X["model_a"], X["model_b"]),
-    )
-    counts = [
-        np.bincount(fold[rows], minlength=4)
-        for (_, one, two), rows in X.groupby([X["judge"], low, high]).indices.items()
-        if one != two
-    ]
-    assert len(counts) > 15 and max(map(sum, counts)) > 8
-    assert all(count.max() - count.min() <= 1 for count in counts)
 
 
 def test_groups_by_name_and_by_array():

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
@@ -13,7 +12,6 @@ from skanchor._crossfit.stages import Stages
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import (
     BattlesError,
-    DataWarning,
     DisconnectedError,
 )
 from skanchor.warning_log import WarningLog
@@ -57,26 +55,6 @@ def chain_of(table, y, log=None):
 PAIRS = ["ab", "bc", "cd", "de", "ea", "ac", "bd"]
 
 
-def test_judges_join_groups_that_people_leave_apart():
-    # People see a, b and c, d, e apart; the judge has compared a with b, too.
-    chain = chain_of(*battles(["ab", "cd", "de"], {"j": PAIRS}, n=300))
-    scores = chain.scores[:5] - chain.scores[:5].mean()
-    truth = THETA[:5] - THETA[:5].mean()
-    assert_allclose(scores, truth, atol=0.35)
-
-
-def test_two_steps_refuse_such_groups_and_say_what_helps():
-    table, y = battles(["ab", "cd", "de"], {"j": PAIRS})
-    with pytest.raises(DisconnectedError) as caught:
-        AnchorPipeline(historical_fit="two-step", cv=3).fit(table, y)
-    for parameter in ("disconnected='warn'", "historical_fit='joint'"):
-        assert parameter in str(caught.value)
-    joint = AnchorPipeline(
-        historical_fit="joint", cv=3, random_state=0, item_effects=None
-    ).fit(table, y)
-    assert np.isfinite(joint.result_.all_standard_errors).all()
-
-
 def test_without_human_scores_item_effects_are_random():
     table, y = battles(["ab", "cd", "de"], {"j": PAIRS, "k": PAIRS}, n=100)
     joint = AnchorPipeline(historical_fit="joint", cv=3, random_state=0).fit(table, y)
@@ -100,37 +78,6 @@ def test_a_calibrated_judge_calibrates_another():
     verdicts = {"k": ["cd", "de", "ce", "ea"], "j": ["ab", "bc", "ac"]}
     chain = chain_of(*battles([*votes, "de"], verdicts, n=300))
     assert np.isfinite(chain.scores).all()
-
-
-def test_a_model_that_never_won_with_people_is_placed_by_judges():
-    table, y = battles(PAIRS, {"j": PAIRS}, one_sided=["e"], n=100)
-    joint = AnchorPipeline(
-        historical_fit="joint", cv=3, random_state=0, item_effects=None
-    ).fit(table, y)
-    assert np.isfinite(joint.result_.all_standard_errors).all()
-    assert joint.result_.all_scores["e"] < -1.0
-
-
-def test_one_that_never_won_with_anybody_is_left_out():
-    table, y = battles(PAIRS, {"j": PAIRS})
-    y = np.where((table["model_a"] == "e") & (table["model_b"] != "new"), 0.0, y)
-    y = np.where(table["model_b"] == "e", 1.0, y)
-    with pytest.warns(DataWarning, match=r"models \['e'\], whose scores have no limit"):
-        joint = AnchorPipeline(
-            historical_fit="joint", cv=3, random_state=0, item_effects=None
-        ).fit(table, y)
-    assert np.isinf(joint.result_.all_standard_errors["e"])
-    assert np.isfinite(joint.result_.all_standard_errors["a"])
-
-
-def test_votes_without_one_against_the_order_have_no_scale():
-    # People agree with the judges' order in every single vote.
-    table, y = battles(PAIRS, {"j": PAIRS})
-    order = dict(zip(MODELS, THETA, strict=True))
-    first = table["model_a"].map(order) > table["model_b"].map(order)
-    y = np.where(table["judge"] == "human", first, y)
-    with pytest.raises(BattlesError, match="no limit on the scale"):
-        chain_of(table, y)
 
 
 def test_votes_against_the_order_of_the_judges_have_no_positive_scale():

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from item_battles import set_covariance
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, BTLRegressor
@@ -41,26 +40,6 @@ def test_a_separated_judge_moves_no_historical_score():
     assert_allclose(anchor.btl_.scores_, without.btl_.scores_, atol=1e-6)
     # By the scores that the others find it need not be separated.
     assert 1.0 < anchor.calibrator_.sensitivities_["sure"] < 20.0
-
-
-def test_nor_does_it_beside_item_effects(monkeypatch):
-    set_covariance(monkeypatch, 0.04)
-    X, y, more, outcomes = with_a_sure_judge()
-    settings = {"debiaser": "passthrough", "item_effects": "random", "cv": 3}
-    without = AnchorPipeline(**settings).fit(X, y)
-    with (
-        pytest.warns(SeparationWarning, match="'sure'"),
-        pytest.warns(WeakJudgeWarning, match="'sure' lies on its bound"),
-    ):
-        anchor = AnchorPipeline(**settings).fit(more, outcomes)
-    old = ~anchor.comparisons_.is_new
-    assert_allclose(
-        anchor.comparisons_.scores[old], without.comparisons_.scores[old], atol=1e-3
-    )
-    assert 1.0 < anchor.calibrator_.sensitivities_["sure"] <= 20.0
-    # What it makes of the models is found beside the scores of the others.
-    own = anchor.comparisons_.deviations[anchor.judges_.tolist().index("sure")]
-    assert np.abs(own[old]).max() > 1e-3
 
 
 def test_a_judge_of_many_sure_verdicts_spoils_no_error():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from item_battles import known_items, random_effects, set_covariance, small
+from item_battles import random_effects, set_covariance, small
 from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.stats import norm
@@ -20,7 +20,6 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._crossfit.historical import fit_stages
-from skanchor._crossfit.item_effects import judges_of_arrivals
 from skanchor._crossfit.stages import Stages, fit_item_effects
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._sample.admission import admit_to_ranking
@@ -31,26 +30,6 @@ from skanchor.exceptions import ConvergenceWarning
 from skanchor.results.intervals import satterthwaite, t_quantile
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
-
-
-def test_the_inflation_is_that_of_the_judges_whom_arrivals_have():
-    data = small(seed=2, n_judges=4, n_models=8, n_historical=6000)
-    X = data.X[["model_a", "model_b", "judge"]]
-    new = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
-    kept = ~new | X["judge"].isin(["judge-2", "judge-4"])
-    # People who meet a new model are no judge of it.
-    people = Comparisons.from_battles(X, new_models=["new-model"])
-    rows = people[np.flatnonzero(kept)]
-    assert judges_of_arrivals(rows).tolist() == [False, True, False, True]
-    assert not judges_of_arrivals(people[np.flatnonzero(~new)]).any()
-    voted = X.assign(judge=X["judge"].mask(new, "human"))
-    voted = Comparisons.from_battles(voted, new_models=["new-model"])
-    assert not judges_of_arrivals(voted).any()
-    estimate = known_items(0.02 * np.eye(4) + 0.05, free=6.0)
-    inflation = [
-        estimate.for_judges(judges_of_arrivals(X)).inflation for X in (rows, people)
-    ]
-    assert 1.0 < inflation[0] < inflation[1]
 
 
 def test_copies_in_a_group_show_no_more_deviations():

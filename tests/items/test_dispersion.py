@@ -1,21 +1,13 @@
 """The noise of a source: read off its residuals, whatever the unit of weights."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from item_battles import random_effects, small
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from skanchor import Comparisons
-from skanchor._estimators.judges import NoJudges
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._sample.sample import Sample
-
-
-def noise_of_votes(sample, without_items):
-    fit = PipelineFit.of(sample, NoJudges().fit_sample(sample))
-    return fit.dispersions(without_items=without_items)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
@@ -43,15 +35,3 @@ def test_the_noise_of_a_source_is_read_off_its_residuals(without_items):
     # The covariance of the deviations knows the noise, not the weights.
     again = random_effects(X, y, weight=heavy, historical_fit="two-step")
     assert_allclose(again.item_covariance_, anchor.item_covariance_, rtol=1e-6)
-
-
-def test_the_noise_of_many_rows_knows_what_deviations_take():
-    """Twelve rows in a circle, each pair won twice on either side: two scores go."""
-    table = pd.DataFrame({"model_a": list("xyz") * 4, "model_b": list("yzx") * 4})
-    known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
-    sample = Sample.admit(known, np.repeat([0.0, 1.0], 6))
-    assert_allclose(noise_of_votes(sample, without_items=False), [1.0])
-    assert_allclose(
-        noise_of_votes(sample, without_items=True),
-        [12.0 / 10.0],
-    )

@@ -71,17 +71,6 @@ def test_levels_outside_the_unit_interval_are_refused(level):
             method(level)
 
 
-def test_leaderboard_ranks_everyone(rng):
-    scores = np.array([1.0, 0.0, -1.0, 0.4])
-    table = make_result(scores, np.eye(4) * 0.05, [0, 0, 0, 1]).leaderboard()
-    assert table.index.tolist() == ["m0", "m3", "m1", "m2"]
-    assert table["rank"].tolist() == [1, 2, 3, 4]
-    assert (table["rank_low"] <= table["rank"]).all()
-    assert (table["rank"] <= table["rank_high"]).all()
-    alone = make_result(scores, np.eye(4) * 0.05, [0, 0, 0, 1])
-    assert table.loc["m3", "rank_low"] == alone.rank_sets(among="all").loc["m3", "low"]
-
-
 def test_rank_set_of_a_model_tied_with_all(rng):
     n, hits = 400, 0
     for _ in range(n):

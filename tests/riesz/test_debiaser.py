@@ -67,23 +67,6 @@ def test_the_score_takes_each_source_by_its_mean():
     assert debiaser.score(X[rows]) == pytest.approx(best, rel=0.1)
 
 
-def test_people_need_features_where_they_have_a_bias_of_their_own():
-    X, y = with_plug_in()
-    whole = RieszDebiaser().fit(X, y)
-
-    def lacking(rows):
-        left = np.where(rows[:, None], np.nan, X.features_left)
-        return X.with_columns(features_left=left)
-
-    without = RieszDebiaser().fit(lacking(X.is_human), y)
-    weights = (one.solution_.weights.values for one in (without, whole))
-    assert_allclose(*weights)
-    with pytest.raises(BattlesError, match=r"NaN in \d+ judge rows, the first in row"):
-        RieszDebiaser().fit(lacking(~X.is_human), y)
-    with pytest.raises(BattlesError, match=r"human rows.*A bias of people needs"):
-        RieszDebiaser(human_bias=LinearBias()).fit(lacking(X.is_human), y)
-
-
 def test_rows_of_a_group_share_their_inner_fold():
     """Twins that one group holds are one row of twice the weight."""
     X, y = with_plug_in()
@@ -176,23 +159,3 @@ def test_judges_that_follow_the_display_order_without_fail_tell_no_score():
         one, other = board(np.ones(len(X))), board(np.where(blind, 0.0, 1.0))
     columns = ["score", "standard_error"]
     assert_allclose(one[columns], other.loc[one.index, columns], rtol=1e-8, atol=1e-9)
-
-
-def test_rows_that_cannot_be_used_weigh_nothing():
-    X, y = with_plug_in()
-    kept = X.relabel(X.models[X.models != "model-02"], X.judges[1:])
-    debiaser = RieszDebiaser().fit(kept, y)
-    unusable = ~kept.is_usable
-    assert 0 < unusable.sum() < len(X)
-    weights = debiaser.weights(kept)
-    assert (weights[unusable] == 0.0).all()
-    assert (weights[~unusable] != 0.0).any(axis=1).all()
-    with pytest.raises(BattlesError, match="no row that it can weigh"):
-        debiaser.score(kept, sample_weight=unusable.astype(float))
-    # Rows whose logit is not known count no more than those that are not there.
-    far = X.with_columns(biases=np.where(np.arange(len(X)) % 9 == 0, np.inf, 0.0))
-    known = np.flatnonzero(np.isfinite(far.logits()))
-    assert 0 < len(known) < len(X)
-    with_them = RieszDebiaser().fit(far, y).score(far)
-    without = RieszDebiaser().fit(X[known], y[known]).score(X[known])
-    assert with_them == pytest.approx(without, rel=1e-9)

@@ -24,22 +24,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_judge_of_two_rows_does_not_stop_the_weights():
-    data = battles(6)
-    X = data.X.copy()
-    past = ~((X["model_a"] == "new-model") | (X["model_b"] == "new-model"))
-    X.loc[np.flatnonzero(past & (X["judge"] == "judge-1"))[:2], "judge"] = "tiny"
-    calibrator = JudgeCalibrator(BoostedBias(max_rounds=3))
-    chain = make_pipeline(BTLRegressor(), calibrator, ArrivalScorer())
-    plugged = chain.fit(X, data.y).transform(X)
-    debiaser = RieszDebiaser(BoostedBias(max_rounds=3))
-    for groups in (None, np.arange(len(X)) // len(X)):
-        assert np.isfinite(
-            debiaser.fit(plugged, data.y, groups=groups).information_
-        ).all()
-
-
 def test_what_flexible_weights_leave_of_the_identity_is_told():
     """``sum omega a V xi`` over the rows, by sensitivity and by new score."""
     data = battles(7, n_new=60)
