@@ -304,7 +304,7 @@ def test_judge_without_history_is_left_out():
     X, y = data.X, np.asarray(data.y)
     rows = np.flatnonzero((X.model_a == "new-model") | (X.model_b == "new-model"))[:30]
     strange = X.iloc[rows].assign(judge="stranger")
-    with pytest.warns(UserWarning, match="'stranger' has no historical row"):
+    with pytest.warns(UserWarning, match="'stranger' has 0 historical rows"):
         anchor = AnchorPipeline(cv=3, random_state=0).fit(
             pd.concat([X, strange], ignore_index=True), np.r_[y, y[rows]]
         )

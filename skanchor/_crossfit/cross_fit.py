@@ -18,7 +18,7 @@ from skanchor._crossfit.one_fold import (
 )
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import FullFit
-from skanchor._estimators.judge_checks import WEAK_SENSITIVITY
+from skanchor._estimators.judges import WEAK_SENSITIVITY
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample

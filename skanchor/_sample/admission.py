@@ -1,4 +1,4 @@
-"""Admission of battles to a ranking: decides roles, leaves out unusable rows.
+"""Rows that a ranking is fitted to: what is refused, what is left out, what is told.
 
 Every method that ranks new models uses it, the pipeline and the baselines alike.
 """
@@ -20,19 +20,19 @@ from skanchor._battles import (
 )
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._model.graph import Connectivity
-from skanchor._sample.sample import Sample
-from skanchor._sample.usable_judges import (
+from skanchor._sample.judges import (
     leave_out_feature_separated,
     leave_out_judges,
-    leave_out_little_history,
     warn_of_thin_judges,
 )
-from skanchor.exceptions import (
-    BattlesError,
-    DataWarning,
-    DisconnectedError,
-)
+from skanchor._sample.sample import Sample
+from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError
 from skanchor.warning_log import WarningLog, warn
+
+_ALL_SOURCES = (
+    "In a cross-validation, split with SourceKFold, which keeps rows of every source "
+    "in training; learning_curve needs shuffle=True as well."
+)
 
 
 def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
@@ -85,25 +85,23 @@ def admit_to_inference(
 
     Returns
     -------
-    everyone, admitted : Sample
+    all_rows, admitted : Sample
     """
-    battles = decide_roles(sample.X, sample.weight, new_models)
-    check_ranking(battles, new_models)
-    warn_of_contradicting_judges(battles, sample.y, sample.weight, sample.multiplicity)
-    everyone = sample.with_battles(battles)
-    if sample.groups is not None and len(battles.judges) > 1:
-        group = np.unique(sample.groups, return_inverse=True)[1]
-        warn_of_runs(battles, sample.y, group)
-    grades = battles, sample.y, sample.multiplicity, everyone.counts
-    warn_of_other_grades(battles.judges, *graded_verdicts(*grades))
+    X = decide_roles(sample.X, sample.weight, new_models)
+    check_ranking(X, new_models)
+    sample = sample.with_battles(X)
+    warn_of_contradicting_judges(X, sample.y, sample.weight, sample.multiplicity)
+    if sample.groups is not None and len(X.judges) > 1:
+        warn_of_runs(X, sample.y, np.unique(sample.groups, return_inverse=True)[1])
+    grades = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+    warn_of_other_grades(X.judges, *grades)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
-        usable_features(battles, everyone.counts & battles.is_human)
-    if jointly and len(battles.judges):
-        bounded = leave_out_one_sided(everyone, btl)
-    else:
-        bounded = leave_out_separated(everyone, btl)
-    check_contexts(everyone, bounded.X)
+        usable_features(X, sample.counts & X.is_human)
+    leave_out = leave_out_separated
+    if jointly and len(X.judges):
+        leave_out = leave_out_one_sided
+    bounded = leave_out(sample, btl)
     X = bounded.X
     if not (bounded.counts & X.is_human & ~X.involves_new).any():
         raise BattlesError(
@@ -112,15 +110,14 @@ def admit_to_inference(
             f"{X.models[~X.is_new].tolist()[:5]}, so human votes do not determine "
             "their scores. Add votes between them."
         )
-    known = leave_out_little_history(leave_out_judges(bounded))
+    known = leave_out_judges(leave_out_judges(bounded), by_parameters=True)
     warn_of_thin_judges(known)
-    return everyone, leave_out_feature_separated(known, bias)
+    return sample, leave_out_feature_separated(known, bias)
 
 
 def warn_of_no_judges(sample: Sample) -> None:
     """Warn of a table all of whose rows count as human for want of a column."""
-    inputs = sample.inputs
-    if inputs.all_human:
+    if sample.inputs.all_human:
         n_rows = sample.number(sample.counts)
         warn(
             DataWarning(
@@ -136,36 +133,37 @@ def warn_of_no_judges(sample: Sample) -> None:
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
     if not (X.is_human & X.is_usable).any():
-        judges = X.judges.tolist()
         raise BattlesError(
-            f"No row is by a human: column 'judge' holds {judges[:10]}. Rows of people "
-            "have the label 'human'. If they have another label, name it in human. If "
-            "all rows are a judge's, add the rows of people on the same models. In a "
-            "cross-validation, split with SourceKFold, which keeps rows of every "
-            "source in training; learning_curve needs shuffle=True as well."
+            f"No row is by a human: column 'judge' holds {X.judges.tolist()[:10]}. "
+            "Rows of people have the label 'human'. If they have another label, name "
+            "it in human. If all rows are a judge's, add the rows of people on the "
+            f"same models. {_ALL_SOURCES}"
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
         raise BattlesError(
             f"There is no new model: every model has human rows{unjudged}. Name the "
             "models to treat as new in new_models, or none, new_models=[] "
-            "(--no-new), for the historical leaderboard. In a cross-validation, "
-            "split with SourceKFold, which keeps rows of every source in training; "
-            "learning_curve needs shuffle=True as well.",
+            f"(--no-new), for the historical leaderboard. {_ALL_SOURCES}"
         )
-    items = X.items
-    n_contexts = max(len(items.contexts), 1)
-    counts = np.bincount(items.context[~X.is_new], minlength=n_contexts)
-    for code in np.flatnonzero(counts < 2)[:1].tolist():
-        what = "Historical models with human rows"
-        if len(items.contexts):
-            what = f"Historical models with rows in context {items.contexts[code]!r}"
-        raise BattlesError(
-            f"{what}: {counts[code]}; at least two are needed for a scale. Add rows of "
-            "others."
-        )
+    for where, n_models in _historical_models(X):
+        if n_models < 2:
+            raise BattlesError(
+                f"Historical models with human rows{where}: {n_models}; at least two "
+                "are needed for a scale. Add rows of others."
+            )
 
 
+def _historical_models(X: Comparisons) -> list[tuple[str, int]]:
+    """Number of historical models, of each context, with the words that name it."""
+    contexts = X.items.contexts.tolist()
+    code = X.items.context[~X.is_new]
+    numbers = np.bincount(code, minlength=max(len(contexts), 1)).tolist()
+    places = [f" in context {context!r}" for context in contexts] or [""]
+    return list(zip(places, numbers, strict=True))
+
+
+# ------------------------------------------------ historical models without a score
 def leave_out_separated(sample: Sample, btl: Any) -> Sample:
     """Leave out historical models without a score: bound on one side, or on the bound.
 
@@ -173,58 +171,22 @@ def leave_out_separated(sample: Sample, btl: Any) -> Sample:
     nothing of the other models. On rows of either no judge can be calibrated: where
     they stand is a convention, not their score.
     """
-    X = sample.X
+    hint = ""
+    if len(sample.X.judges):
+        hint = " historical_fit='joint' can place them by judge rows."
     try:
         with WarningLog() as log:
             trial = clone(btl).fit_sample(sample)
     except DisconnectedError as error:
-        if len(X.judges):
-            raise DisconnectedError(f"{error} {_FIT_JOINTLY}") from None
-        raise
+        raise DisconnectedError(f"{error}{hint}") from None
     if not trial.unbounded_.any():
         # The chain will find the same, and warn of it.
         return sample
-    for found in log.found:
-        warn(found)
-    graph, hint = trial.connectivity_, f" {_FIT_JOINTLY}" if len(X.judges) else ""
-    lost = trial.models_[trial.unbounded_].tolist()
-    if graph.is_separated:
-        why, fault = "have no limit", _one_sided_by("Human votes", graph, sample)
-    else:
-        why, fault = (
-            "lie on the bound",
-            f"The scores of historical models {lost[:5]} lie on the bound of "
-            f"{trial.score_bound} logits: no two models are left on a common scale.",
-        )
-    return _without_models(sample, lost, why, fault, hint)
-
-
-_FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
-
-
-def _ridge_advised(sample: Sample) -> str:
-    """A slight ridge on the human scores, as code."""
-    votes = sample.counts & sample.X.is_human
-    alpha = slight_ridge(float(sample.weight[votes].sum()))
-    return f"BTLRegressor(alpha={alpha})"
-
-
-def slight_ridge(n_votes: float) -> float:
-    """A ridge worth advising: as one observation of each score beside these votes.
-
-    Its pull does not grow with the votes. One that does leaves intervals too short.
-    ``n_votes`` may be the sum of their weights.
-    """
-    return float(f"{1.0 / max(n_votes, 1.0):.0e}")
-
-
-def _one_sided_by(what: str, graph: Connectivity, sample: Sample) -> str:
-    """Say why no two scores have limits on both sides, and what helps."""
-    return (
-        f"{what} bound the scores of all historical models on one side only: "
-        f"{graph.separation()}. No two of them lie on a common scale. Add votes, or "
-        f"set {_ridge_advised(sample)}."
-    )
+    log.hand_on()
+    why = f"they lie on the bound of {trial.score_bound} logits"
+    if trial.connectivity_.is_separated:
+        why = f"in human votes, {trial.connectivity_.separation()}"
+    return _without_models(sample, trial.models_[trial.unbounded_].tolist(), why, hint)
 
 
 def leave_out_one_sided(sample: Sample, btl: Any) -> Sample:
@@ -253,52 +215,49 @@ def leave_out_one_sided(sample: Sample, btl: Any) -> Sample:
         max((part for part in graph.strong_components if part[0] in whole), key=len)
         for whole in map(set, graph.components)
     }
-    held = {model for part in largest if len(part) > 1 for model in part}
-    lost = [model for model in X.models[old].tolist() if model not in held]
-    fault = _one_sided_by("Votes and verdicts together", graph, sample)
-    return _without_models(sample, lost, "have no limit", fault)
-
-
-def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
-    """Refuse contexts in which too few models have a score with limits.
-
-    Parameters
-    ----------
-    everyone : Sample
-        All rows in their roles.
-    bounded : Comparisons
-        The rows without models whose scores have no limit.
-    """
-    kept = bounded.models[~bounded.is_new]
-    for context in everyone.X.items.contexts.tolist():
-        if sum(label.context == context for label in kept) < 2:
-            raise BattlesError(
-                "Too few scores of historical models have limits on both sides in "
-                f"context {context!r}: no two of them lie on a common scale. Add "
-                f"votes, or set {_ridge_advised(everyone)}."
-            )
+    bounded = {model for part in largest if len(part) > 1 for model in part}
+    lost = [model for model in X.models[old].tolist() if model not in bounded]
+    why = f"in votes and verdicts together, {graph.separation()}"
+    return _without_models(sample, lost, why)
 
 
 def _without_models(
-    sample: Sample, lost: list[Any], why: str, fault: str, hint: str = ""
+    sample: Sample, lost: list[Any], why: str, hint: str = ""
 ) -> Sample:
-    """Leave out models without a score, and warn of their rows.
+    """Leave out models without a score, warn of their rows, refuse what has no scale.
 
-    ``fault`` is the refusal where no two historical models are left.
+    ``why`` says why they have none, ``hint`` what else can place them.
     """
-    X = sample.X
+    X, votes = sample.X, sample.counts & sample.X.is_human
+    alpha = slight_ridge(float(sample.weight[votes].sum()))
     is_kept = np.array([model not in lost for model in X.models.tolist()])
-    if np.count_nonzero(is_kept & ~X.is_new) < 2:
-        raise BattlesError(fault)
     kept = X.relabel(X.models[is_kept], X.judges)
-    seen = X.is_usable & ~kept.is_usable & (sample.weight > 0)
+    unused = X.is_usable & ~kept.is_usable & (sample.weight > 0)
     warn(
         DataWarning(
-            f"The {sample.number(seen)} rows of models {lost[:5]}, whose scores {why}, "
-            "are left out. Name them in new_models to place them with the judges' "
-            f"help, add votes, or set {_ridge_advised(sample)}.{hint}",
+            f"The {sample.number(unused)} rows of models {lost[:5]}, whose scores have "
+            "no limit or lie on the bound, are left out. Name them in new_models to "
+            "place them with the judges' help, add votes, or set "
+            f"BTLRegressor(alpha={alpha}).{hint}",
             code="models-left-out",
             subject=lost,
         )
     )
+    is_scored = ~X.is_new & is_kept
+    for code, (where, _) in enumerate(_historical_models(X)):
+        if np.count_nonzero(is_scored & (X.items.context == code)) < 2:
+            raise BattlesError(
+                "Too few scores of historical models have limits on both sides"
+                f"{where}: {why}. No two of them lie on a common scale. Add votes, or "
+                f"set BTLRegressor(alpha={alpha})."
+            )
     return sample.with_battles(kept)
+
+
+def slight_ridge(n_votes: float) -> float:
+    """A ridge worth advising: as one observation of each score beside these votes.
+
+    Its pull does not grow with the votes. One that does leaves intervals too short.
+    ``n_votes`` may be the sum of their weights.
+    """
+    return float(f"{1.0 / max(n_votes, 1.0):.0e}")

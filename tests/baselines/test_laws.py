@@ -155,7 +155,7 @@ def test_judges_without_history_are_left_out_and_told(data):
     X = data.X.copy()
     arrivals = (X.model_a == "new-model") | (X.model_b == "new-model")
     X.loc[arrivals & (X.judge == "judge-1"), "judge"] = "stranger"
-    with pytest.warns(UserWarning, match="'stranger' has no historical row"):
+    with pytest.warns(UserWarning, match="'stranger' has 0 historical rows"):
         DirectScore().fit(X, data.y)
     X.loc[arrivals, "judge"] = "stranger"
     with pytest.raises(BattlesError, match="no comparison by a calibrated judge"):
