@@ -175,15 +175,18 @@ class SourceRows:
         right: NDArray[np.intp],
         y: Array,
         weight: Array,
-        offset: Array,
         n_items: int,
+        *,
+        offset: Array,
+        span: Array | None = None,
     ) -> SourceRows:
-        """Rows without a span, each of which is a group of its own."""
+        """Historical rows, each of which is a group of its own."""
         n = len(y)
-        nothing, alone, columns = np.zeros(n), np.full(n, -1), np.zeros((n, 0))
+        nothing, alone = np.zeros(n), np.full(n, -1)
+        span = np.zeros((n, 0)) if span is None else span
         return cls(
-            source, False, np.arange(n), left, right, nothing, columns, offset, y,
-            weight, np.ones(n), alone, alone, n_items,
+            source, False, np.arange(n), left, right, nothing, span, offset, y, weight,
+            np.ones(n), alone, alone, n_items,
         )  # fmt: skip
 
     def __len__(self) -> int:
