@@ -42,7 +42,7 @@ _LOOSE, _PULL = 1e-10, 1e4
 _MOST_STEPS, _LONGEST = 60, 4.0
 """Most steps to a value of given cost, and their longest length in logits."""
 
-_LITTLE, _NEAR = 0.05, 0.01
+_LITTLE, _NEAR = 0.05, 1e-3
 """Share of the cost that is looked for below which the next step is as from there; and
 difference of logarithms of costs below which one more step ends at the limit."""
 
