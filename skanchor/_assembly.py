@@ -19,22 +19,28 @@ from skanchor._crossfit.cross_fit import (
     RowInfluence,
     cross_fit,
     undetermined_scores,
+    votes_alone,
 )
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.historical import fit_stages
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
-from skanchor._crossfit.stages import FittedStages, FullFit, Stages
-from skanchor._crossfit.votes_alone import likelihood_fit
+from skanchor._crossfit.stages import FittedStages, Stages, fit_stages
 from skanchor._diagnostics import FitSums, ItemCheck, check_arrivals, diagnose
 from skanchor._model.item_effects import ItemCovariance
-from skanchor._open_models import with_open_rows
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.one_sided import OpenRows, dispersion_of
 from skanchor._sample.sample import Sample
 from skanchor._text import first_five
 from skanchor._typing import Array, InfluenceSource
+from skanchor.bias.protocol import linearity
 from skanchor.exceptions import InstabilityWarning
 from skanchor.readouts import FittedRows
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.warning_log import WarningLog, warn
+
+BIAS_ERRORS = 2.0
+"""Standard errors by which a bias may explain the outcome of a row of a model without a
+finite estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,10 @@ class Inference:
     choice : ItemChoice
         Whether item effects enter the fit, and why.
     fold_plan : list of FoldPlan
-        Folds of the rows of the table in each repeat.
-    folds : list of FoldPlan
-        The same with the cells, in each repeat.
+        Folds of each repeat; empty for votes alone.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
-    mix : mapping of label to float or None
+    mix : mapping of label to float
         Share of each context in what is reported; None without contexts.
     """
 
@@ -74,7 +78,6 @@ class Inference:
     check: ItemCheck
     choice: ItemChoice
     fold_plan: list[FoldPlan]
-    folds: list[FoldPlan]
     n_jobs: int | None
     verbose: int
     mix: Mapping[Any, float] | None = None
@@ -94,9 +97,8 @@ class Inference:
         if full.chain.debiaser is None:
             result = self._plug_in(full)
         else:
-            result = set_undetermined_apart(
-                lambda: (self._cross_fit(full), full),
-                lambda rest: self._refit(full, rest),
+            result = with_undetermined_apart(
+                lambda sample: self._cross_fit(full, sample), full.sample
             )
         others = models_left_out(self.stages, self.everyone, self.admitted)
         if others is not None:
@@ -104,40 +106,37 @@ class Inference:
             result = with_open_rows(result, full, self.everyone)
         return result if self.mix is None else ContextResult.of(result, self.mix)
 
-    def _cross_fit(self, full: FullFit) -> AnchorResult:
-        influence: InfluenceSource
-        if self.folds:
-            repeats, influence = cross_fit(full, self.folds, self.n_jobs, self.verbose)
+    def _cross_fit(self, full: FullFit, sample: Sample) -> tuple[AnchorResult, FullFit]:
+        """Result of these rows or of fewer, in the same folds, and the fit of them."""
+        if sample is not full.sample:
+            with WarningLog():
+                # The fit of all rows has issued these warnings already.
+                plugged = fit_stages(self.stages, sample)
+            items = full.items
+            if items is not None:
+                items = items.for_judges(judges_of_arrivals(sample.X))
+            full = FullFit.of(self.stages, sample, plugged, items)
+        if self.fold_plan:
+            found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
         else:
-            repeats, influence = likelihood_fit(full, self.cells.cell)
-        sums, plan = sums_of(full), self.fold_plan
-        return assemble(full, repeats, influence, sums, self.check, plan)
-
-    def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
-        """Result of the same rows and folds with fewer new models than ``full`` has."""
-        with WarningLog():
-            # The fit of all rows has issued these warnings already.
-            plugged = fit_stages(self.stages, admitted)
-        items = full.items
-        if items is not None:
-            items = items.for_judges(judges_of_arrivals(admitted.X))
-        rest = replace(self, everyone=admitted, admitted=admitted, mix=None)
-        return rest.result(FullFit.of(self.stages, admitted, plugged, items))
+            found = votes_alone(full, self.cells.cell)
+        result = assemble(full, *found, sums_of(full), self.check, self.fold_plan)
+        return result, full
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)
-        scores = full.chain.scores[None]
+        unknown = np.full((1, 4, n_models, n_models), np.nan)
         return AnchorResult(
             X.models,
             X.is_new,
-            scores,
-            np.full((1, n_models, n_models), np.nan),
+            full.chain.scores[None],
+            unknown[:, 0],
             np.zeros(n_models, dtype=bool),
             *count_rows(X, full.sample.weight, full.sample.multiplicity),
             rows=RowInfluence(self.cells.rows_of(full.sample)),
-            part_covariances=np.full((1, 4, n_models, n_models), np.nan),
-            lower_bound=np.full(n_models, np.nan),
-            plug_in=scores,
+            part_covariances=unknown,
+            lower_bound=unknown[0, 0, 0],
+            plug_in=full.chain.scores[None],
             fold_plan=self.fold_plan,
             inputs=_inputs(full),
             fitted=_fitted_rows(full),
@@ -151,9 +150,9 @@ def sums_of(full: FullFit) -> FitSums:
     return FitSums.of(known.fit, known.sources, full.sample.X.order, noise)
 
 
-def set_undetermined_apart(
-    first: Callable[[], tuple[AnchorResult, FullFit]],
-    again: Callable[[Sample], AnchorResult],
+# ------------------------------------------------------- models that are not determined
+def with_undetermined_apart(
+    infer: Callable[[Sample], tuple[AnchorResult, FullFit]], sample: Sample
 ) -> AnchorResult:
     """Leave new models that rows do not determine out of the scores of the others.
 
@@ -163,10 +162,10 @@ def set_undetermined_apart(
 
     Parameters
     ----------
-    first : callable
-        Gives the result of all rows, and the fit of all rows.
-    again : callable
-        Gives the result of a sample in which rows of some new models are unusable.
+    infer : callable
+        Gives the result of a sample, and the fit of all of its rows.
+    sample : Sample
+        The rows; in what is inferred next, those of some new models are unusable.
 
     Returns
     -------
@@ -174,42 +173,34 @@ def set_undetermined_apart(
         Of all models; those set apart keep the plug-in, with an infinite error.
     """
     with WarningLog() as log:
-        found, full = first()
+        found, full = infer(sample)
     lost = found.unbounded & found.is_new
     if not lost.any():
         log.hand_on()
         return found
+    # New models that met only these leave the vocabulary, too: they have no row left.
+    X, kept = sample.X, ~lost
+    left = X.relabel(X.models[kept], X.judges)
+    active = left.is_usable & (sample.weight > 0)
+    kept[kept] = ~left.is_new | (left.appearances(active) > 0)
+    left = X.relabel(X.models[kept], X.judges)
     with WarningLog() as later:
-        rest = again(_without_models(full.sample, lost))
-    if rest.unbounded.all():
+        others = with_undetermined_apart(infer, sample.with_battles(left))
+    if others.unbounded.all():
         # Nothing is determined, with these models or without them.
         log.hand_on()
         return found
     if (found.unbounded & ~found.is_new).any():
         # The second result warns of the others.
-        names = found.models[lost].tolist()
+        names = undetermined_scores(found.models[lost].tolist())
         log.found = [
-            undetermined_scores(names) if isinstance(one, InstabilityWarning) else one
-            for one in log.found
+            names if isinstance(one, InstabilityWarning) else one for one in log.found
         ]
     log.hand_on()
     later.hand_on()
-    X = full.sample.X
     scores = pd.Series(full.chain.scores, X.models)
-    result = rest.extended(X, scores, found.n_human, found.n_judge)
+    result = others.extended(full.sample.X, scores, found.n_human, found.n_judge)
     return with_open_rows(result, full, full.sample)
-
-
-def _without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
-    """Make the rows of the ``lost`` new models unusable; no row moves.
-
-    New models that met only these leave the vocabulary, too: they have no row any more.
-    """
-    X, kept = sample.X, ~lost
-    left = X.relabel(X.models[kept], X.judges)
-    active = left.is_usable & (sample.weight > 0)
-    kept[kept] = ~left.is_new | (left.appearances(active) > 0)
-    return sample.with_battles(X.relabel(X.models[kept], X.judges))
 
 
 LeftOut = tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]]
@@ -219,24 +210,7 @@ LeftOut = tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]]
 def models_left_out(
     stages: Stages, everyone: Sample, admitted: Sample
 ) -> LeftOut | None:
-    """What is reported of the models of a fit, where some take no part in it.
-
-    Parameters
-    ----------
-    stages : Stages
-        Unfitted.
-    everyone, admitted : Sample
-        All rows in their roles, and those that are fitted.
-
-    Returns
-    -------
-    scores : Series
-        Of the fit of the votes, by historical model.
-    n_human, n_judge : ndarray of shape (n_models,)
-        Rows of each model.
-    None
-        Where none was left out.
-    """
+    """What is reported of all models where some take no part in a fit; else None."""
     if len(everyone.X.models) == len(admitted.X.models):
         return None
     btl = clone(stages.btl)
@@ -248,6 +222,117 @@ def models_left_out(
     return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
 
 
+def with_open_rows(
+    result: AnchorResult, full: FullFit, everyone: Sample
+) -> AnchorResult:
+    """Add the rows of models without a finite estimate to a result.
+
+    Judges' biases are those of the fit of all rows, two standard errors in favour of
+    each outcome. Biases that are not linear in fixed columns have no standard error:
+    their rows do not count. What judges make of the models beyond their scores is as
+    likely as the item effects say.
+
+    Parameters
+    ----------
+    result : AnchorResult
+        Of all models.
+    full : FullFit
+        The fit of all rows that are fitted.
+    everyone : Sample
+        All rows in their roles; its models are those of the result.
+
+    Returns
+    -------
+    AnchorResult
+    """
+    chain, is_open, known = full.chain, result.unbounded, full.chain.X
+    if not is_open.any() or is_open.all() or chain.debiaser is None:
+        return result
+    X = everyone.X.relabel(result.models, known.judges)
+    X = chain.calibrator.transform(chain.btl.transform(X))
+    # Of the other models only: of open ones they are unknown.
+    deviations = None
+    if known.deviations is not None:
+        at = pd.Index(known.models).get_indexer(pd.Index(result.models))
+        deviations = np.where((at >= 0) & ~is_open, known.deviations[:, at], 0.0)
+    X = X.with_columns(
+        scores=np.zeros(len(result.models)),
+        deviations=deviations,
+        new_models=tuple(result.models[result.is_new].tolist()),
+    )
+    offset, errors = X.logits(), chain.debiaser.solution_.sensitivity_errors
+    used = everyone.counts & X.is_usable & np.isfinite(offset)
+    if not chain.is_joint:
+        # In two steps votes alone place the old models.
+        is_old = is_open & ~result.is_new
+        used &= X.is_human | ~(is_old[X.left] | is_old[X.right])
+    # By judge; codes -2 and -1, of unknown judges and of people, index from the end.
+    excluded = np.isin(known.judges, list(chain.excluded_judges))
+    used &= X.involves_new | ~np.append(excluded, [False, False])[X.judge]
+    used &= np.append(np.isfinite(errors), [False, True])[X.judge]
+    doubt = _doubt_of_biases(chain, X, used)
+    rows = np.flatnonzero(used & np.isfinite(doubt))
+    y, weight, times = everyone.y[rows], everyone.weight[rows], everyone.multiplicity
+    items = np.zeros((len(known.judges),) * 2)
+    if full.items is not None:
+        items = full.items.covariance * full.items.inflation
+    found = OpenRows.of(
+        is_open,
+        (X.left[rows], X.right[rows], y, weight),
+        weight**2 / (1.0 if times is None else times[rows]),
+        _dispersion(full, result),
+        X.judge[rows],
+        offset[rows] + doubt[rows] * (2.0 * y - 1.0),
+        slope=np.zeros(0) if X.sensitivities is None else X.sensitivities,
+        slope_error=errors,
+        item_covariance=items,
+    )
+    return replace(result, open_rows=found)
+
+
+def _doubt_of_biases(
+    chain: FittedStages, X: Comparisons, used: NDArray[np.bool_]
+) -> Array:
+    """How far the bias of each row may be off, in logits; infinite where unknown."""
+    assert chain.debiaser is not None
+    solution, doubt = chain.debiaser.solution_, np.zeros(len(X))
+    for source, learner in enumerate(chain.learners):
+        cut, at = X.by_judge(source - 1), solution.layout.span(source)
+        if learner is None or not X.features_left.shape[1]:
+            continue
+        places = np.flatnonzero(used[cut.rows])
+        rows = cut.rows[places]
+        if linearity(learner) != "fixed" or at.stop == at.start:
+            doubt[rows] = np.inf
+            continue
+        gram, head = solution.grams[source], solution.layout.n_items + 1
+        span = learner.span(cut.pairs[places])
+        system = SymmetricSystem.of(gram[head:, head:] + solution.prior[at, at])
+        variance = np.einsum("ij,ji->i", span, system.solve(span.T))
+        doubt[rows] = BIAS_ERRORS * np.sqrt(np.maximum(variance, 0.0))
+    return doubt
+
+
+def _dispersion(full: FullFit, result: AnchorResult) -> float:
+    """How far groups and raters widen the errors of the scores."""
+    sample, debiaser = full.sample, full.chain.debiaser
+    if not len(sample.X.judges):
+        return full.chain.btl.dispersion_
+    if not sample.is_grouped and sample.raters is None:
+        return 1.0
+    assert debiaser is not None
+    place = pd.Index(result.models).get_indexer(pd.Index(sample.X.models))
+    is_bounded = ~result.unbounded[place]
+    place = place[is_bounded]
+    sampling = result.part_covariances[:, :3].sum(axis=1).mean(axis=0)
+    solution = debiaser.solution_
+    expected = solution.weights.expected_parts(solution.grams.items()).sum(axis=0)
+    return dispersion_of(
+        sampling[np.ix_(place, place)], expected[np.ix_(is_bounded, is_bounded)]
+    )
+
+
+# -------------------------------------------------------------------------- the result
 def assemble(
     full: FullFit,
     repeats: list[Repeat],
@@ -277,38 +362,36 @@ def assemble(
     -------
     AnchorResult
     """
-    chain, items = full.chain, full.items
-    X, debiaser = chain.X, chain.debiaser
+    chain, items, debiaser = full.chain, full.items, full.chain.debiaser
     assert debiaser is not None
+    X, fit, solution = chain.X, chain.fit.fit, debiaser.solution_
 
     def stacked(name: str) -> Any:
         return np.array([getattr(repeat, name) for repeat in repeats])
 
-    plug_in = stacked("plug_in")
-    fit = debiaser.solution_.fit if chain.fit is None else chain.fit.fit
     arrivals = check_arrivals(X.models, X.judges, fit, sums, widens=full.stages.widens)
     # Where judges disagree about a new model, its error is scaled up if so asked.
-    scale = arrivals.scale
-    square, covariance = np.outer(scale, scale), stacked("covariance")
+    square, plug_in = np.outer(arrivals.scale, arrivals.scale), stacked("plug_in")
     with np.errstate(over="ignore"):
         # A score that nothing determines may have a variance beyond all numbers.
-        covariance = covariance * square
-    lost = stacked("undetermined").any(axis=0) | chain.unbounded
-    hidden = _hidden_scale(X, debiaser.solution_.own_item_variance, items, lost)
+        covariance = stacked("covariance") * square
+    parts = stacked("part_covariances") * square
+    # A judge whose verdicts seem free of noise may disagree beyond measure.
     variance = np.diagonal(covariance, axis1=1, axis2=2)
+    lost = stacked("undetermined").any(axis=0) | chain.unbounded
+    lost |= _hidden_scale(X, solution.own_item_variance, items, lost)
     result = AnchorResult(
         X.models,
         X.is_new,
         stacked("estimate"),
         covariance,
-        # A judge whose verdicts seem free of noise may disagree beyond measure.
-        lost | hidden | (variance > FARTHEST**2).any(axis=0),
+        lost | (variance > FARTHEST**2).any(axis=0),
         *sums.counts,
-        None if items is None else stacked("part_covariances")[:, 3] * square,
+        None if items is None else parts[:, 3],
         np.inf if items is None else items.df,
         rows=influence,
-        part_covariances=stacked("part_covariances") * square,
-        lower_bound=debiaser.solution_.lower_bound,
+        part_covariances=parts,
+        lower_bound=solution.lower_bound,
         plug_in=plug_in,
         fold_plan=fold_plan,
         fitted=replace(_fitted_rows(full), fit=fit, sums=sums),
@@ -317,7 +400,7 @@ def assemble(
     diagnostics = diagnose(
         full.sample.with_battles(X),
         sums,
-        debiaser.solution_,
+        solution,
         chain.btl,
         result.moments,
         np.median(plug_in, axis=0),

@@ -10,21 +10,14 @@ the others are held out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import (
-    Comparisons,
-    EqualRows,
-    is_constant,
-    look_up,
-    number_rows,
-)
-from skanchor._crossfit.folds import FoldPlan
+from skanchor._battles import Comparisons
+from skanchor._battles.rows import EqualRows, number_rows
 from skanchor._sample.sample import Sample
 
 MOST_SHARE = 0.5
@@ -71,36 +64,21 @@ class Cells:
         number = given.multiplicity
         equal = _equal_rows(given, by_features)
         if equal is None:
-            if number is not None:
-                given = given.listed()
+            given = given if number is None else given.listed()
             return cls(given, given)
-        cell, first, size = equal.kind, equal.first, equal.size
-        if number is not None:
-            size = np.bincount(cell, number, minlength=len(first)).astype(np.intp)
-        if is_constant(given.weight):
-            weight = size * given.weight[:1]
-        else:
-            weight = np.bincount(cell, given.weight, len(first)).astype(np.float64)
-        sample = replace(
-            given[first],
-            weight=weight,
-            multiplicity=size.astype(np.float64),
+        size, weight = (
+            np.bincount(equal.kind, each, len(equal.first)).astype(np.float64)
+            for each in (number, given.weight)
         )
+        sample = replace(given[equal.first], weight=weight, multiplicity=size)
         # Narrow integers: of all that is kept, this alone is as long as the table.
-        cell = cell.astype(np.min_scalar_type(len(first)))
-        if number is not None:
-            cell = look_up(cell, given.listing)
-        return cls(given, sample, cell)
+        cell = equal.kind.astype(np.min_scalar_type(len(size)))
+        return cls(given, sample, cell if number is None else cell[given.listing])
 
     @property
     def rows(self) -> Sample:
         """The rows of the table, one by one."""
         return self.given if self.given.multiplicity is None else self.given.listed()
-
-    @property
-    def digest(self) -> str:
-        """:attr:`~skanchor._sample.sample.Sample.digest` of the rows of the table."""
-        return self.rows.digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -110,19 +88,9 @@ class Cells:
         """The rows of the table, in the roles of the cells of a sample."""
         return self.rows.with_battles(self.to_rows(sample.X))
 
-    def folds(self, plans: Sequence[FoldPlan]) -> list[FoldPlan]:
-        """Folds of each repeat, with the cells that the rows were merged into."""
-        size = self.sample.multiplicity
-        if self.cell is None or size is None:
-            return list(plans)
-        return [
-            plan if plan.shares is not None else plan.merged(self.cell, size)
-            for plan in plans
-        ]
-
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
-    """Cell of each row; None where rows stay as they are."""
+    """Kinds of the rows; None where rows stay as they are."""
     X, outcomes, counted = sample.X, sample.outcomes, sample.multiplicity
     if sample.groups is not None or sample.raters is not None:
         # Rows of a group depend on each other, and so do the votes of a rater.
@@ -134,7 +102,8 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     if counted is None:
         # Rows that count as several weigh one each.
         columns.append(sample.weight)
-    columns += [f for f in (outcomes.both_bad, sample.left_out) if f is not None]
+    marks = outcomes.both_bad, sample.left_out
+    columns += [mark for mark in marks if mark is not None]
     columns += [X.left, X.right, X.judge, X.order]
     most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
     if len(sample) > most and not _many_equal(columns):
@@ -148,12 +117,9 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
 def _many_equal(columns: list[NDArray[Any]]) -> bool:
     """Whether as many of some rows are equal as of a table that would be cells."""
     n_rows = len(columns[0])
-    some: Any = slice(None)
-    n_some = min(n_rows, LOOK)
-    if n_rows > LOOK:
-        some = np.random.default_rng(0).choice(n_rows, LOOK, replace=False)
+    some = np.random.default_rng(0).choice(n_rows, min(n_rows, LOOK), replace=False)
     # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
-    needed = (1.0 / MOST_SHARE - 1.0) * n_some * (n_some - 1) / n_rows
+    needed = (1.0 / MOST_SHARE - 1.0) * len(some) * (len(some) - 1) / n_rows
     # Rows that are equal are so in each column: most tables differ in the first, and
     # the others are then not even read.
     for chosen in (columns[:1], columns):

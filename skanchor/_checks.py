@@ -55,3 +55,21 @@ def check_unmasked(name: str, values: Any) -> None:
         return
     row = int(np.nonzero(np.ma.getmaskarray(values))[0][0])
     raise ValueError(f"{name} has masked entries, the first in row {row}; drop them.")
+
+
+def refuse_contexts(estimator: Any, what: str) -> None:
+    """Raise for a method with contexts where contexts are not supported.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The method, or a scikit-learn pipeline that ends in it.
+    what : str
+        Name of the function that does not support contexts.
+    """
+    method = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if getattr(method, "context", None) is not None:
+        raise ValueError(
+            f"{what} does not support contexts, and context={method.context!r} asks "
+            "for them: leave it at None, and give the rows of one context at a time."
+        )

@@ -259,7 +259,7 @@ def _limits(low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
 def _judge_rows(estimator: Any, X: Battles, y: ArrayLike) -> tuple[Array, Array]:
     """Win probabilities and outcomes in [0, 1] of the judge rows, or else all rows."""
     encoded = Comparisons.from_battles(X)
-    outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
+    outcomes = Outcomes.encode(y, named=encoded.named)
     rows = np.flatnonzero(~encoded.is_human)
     if not len(rows):
         rows = np.arange(len(encoded))

@@ -15,18 +15,17 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._assembly import Inference
-from skanchor._battles import Comparisons, read_contexts
+from skanchor._battles import Comparisons
+from skanchor._battles.grouping import read_contexts
 from skanchor._cells import Cells
-from skanchor._contexts import context_mix
 from skanchor._crossfit.folds import FoldPlan, check_training_sets, make_plans
-from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import (
     choose_item_effects,
     read_prior,
     run_item_test,
 )
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.stages import FittedStages, Stages
+from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._diagnostics import ItemCheck, judge_table
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
@@ -39,7 +38,7 @@ from skanchor._typing import Array, Split, Splitter
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.readouts import fragility
-from skanchor.results import AnchorResult, ContextResult
+from skanchor.results import AnchorResult, ContextResult, context_mix
 from skanchor.results.estimators import RankingEstimator, of_result
 from skanchor.results.intervals import relative_spread
 
@@ -302,7 +301,6 @@ class AnchorPipeline(RankingEstimator):
         self.context_mix = context_mix
         self.disagreement = disagreement
 
-    # --------------------------------------------------------------------- the results
     @property
     def comparisons_(self) -> Comparisons:
         """Rows that were admitted, with all estimated columns."""
@@ -372,7 +370,6 @@ class AnchorPipeline(RankingEstimator):
         table = judge_table(admitted, scores.to_numpy(np.float64), self.calibrator_)
         return table if diagnostics is None else table.join(diagnostics.judges)
 
-    # ----------------------------------------------------------------------------- fit
     def _admitted(
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
@@ -388,33 +385,29 @@ class AnchorPipeline(RankingEstimator):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         inference = self.prepare(sample)
-        self.fold_plan_ = inference.fold_plan
         full = inference.fit()
-        self.result_, self._items = inference.result(full), full.items
-        # The rows in their layout are large, and only the fit needs them.
-        # The plug-in lays all rows out, and is not needed any more.
+        chain = full.chain
+        self.result_ = inference.result(full)
+        # The plug-in lays all rows out, which is large, and only the fit needs them.
         self._inference = replace(inference, plugged=None)
+        self.fold_plan_, self._learned = inference.fold_plan, chain.X
         self.item_effects_ = inference.choice.item_effects
         self.item_covariance_ = None if full.items is None else full.items.covariance
-        self._keep(full.chain)
+        self.btl_, self.calibrator_ = chain.btl, chain.calibrator
+        self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
+        self.human_bias_ = chain.btl.bias_
+        self.models_, self.judges_ = self.result_.models, chain.X.judges
+        self.new_models_ = self.models_[self.result_.is_new]
+        self.contexts_ = chain.X.items.contexts
+        self.features_ = np.array(chain.X.feature_names, dtype=object)
         if self.result_.diagnostics is not None:
             self.result_.diagnostics.warn()
 
     def prepare(self, sample: Sample, *, is_stored: bool = False) -> Inference:
-        """Admit rows, fit the plug-in and decide on item effects; folds come later.
+        """Admit rows, draw folds, fit the plug-in and decide on item effects.
 
-        Parameters
-        ----------
-        sample : Sample
-            All rows of the user.
-        is_stored : bool, default=False
-            Whether sums of the rows are stored as a history. Equal rows with features
-            are then not merged, and there are folds without judges, too.
-
-        Returns
-        -------
-        Inference
-            Computes the result.
+        With ``is_stored``, sums of the rows are stored as a history: equal rows with
+        features are then not merged, and there are folds without judges, too.
         """
         warn_of_no_judges(sample)
         stages = self.stages()
@@ -426,14 +419,15 @@ class AnchorPipeline(RankingEstimator):
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans: list[FoldPlan] = []
         if is_stored or not stages.is_likelihood(admitted.X):
-            plans = self._plans(cells, admitted)
-        folds = cells.folds(plans)
-        for plan in folds:
-            check_training_sets(admitted, plan)
-        plugged = fit_stages(stages, admitted)
+            plans = make_plans(
+                self.cv, self.n_repeats, admitted, self.random_state, cells
+            )
+        for plan in plans:
+            is_joint = stages.fits_jointly(admitted.X)
+            check_training_sets(admitted, plan, is_joint=is_joint)
+        plugged, test = fit_stages(stages, admitted), ItemTest()
         # A joint fit would absorb a part of the item effects.
         known = plugged.two_step if plugged.is_joint else plugged
-        test = ItemTest()
         if known is not None:
             test = run_item_test(known.fit, known.btl)
         # Only the test needs the two-step fit, which is large.
@@ -443,22 +437,14 @@ class AnchorPipeline(RankingEstimator):
         )
         check = ItemCheck.of(test, plugged.X.judges.tolist())
         return Inference(
-            stages, cells, everyone, admitted, plugged, check, choice, plans, folds,
+            stages, cells, everyone, admitted, plugged, check, choice, plans,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
     def admitted(self, sample: Sample) -> tuple[Sample, Sample]:
         """All models in their roles, and those rows that can be fitted.
 
-        Parameters
-        ----------
-        sample : Sample
-            Rows, each of which may stand for several.
-
-        Returns
-        -------
-        everyone, admitted : Sample
-            In units of the mean weight of a historical row.
+        Both are in units of the mean weight of a historical row.
         """
         stages = self.stages()
         everyone, admitted = admit_to_inference(
@@ -468,22 +454,8 @@ class AnchorPipeline(RankingEstimator):
         unit = mean_weight(admitted) if len(admitted.X.judges) else 1.0
         return everyone.in_units(unit), admitted.in_units(unit)
 
-    def _plans(self, cells: Cells, admitted: Sample) -> list[FoldPlan]:
-        """Folds of each repeat, of the rows of the table."""
-        drawn, cell = admitted, cells.cell
-        if cell is not None and not isinstance(self.cv, Integral):
-            # Splitters see the rows of the table, and plans number them.
-            drawn, cell = cells.rows_of(admitted), None
-        return make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
-
     def stages(self) -> Stages:
-        """The unfitted stages, as defined by the parameters.
-
-        Returns
-        -------
-        Stages
-            Stages with the human bias in ``btl``, without a debiaser for the plug-in.
-        """
+        """The unfitted stages; without a debiaser for the plug-in."""
         btl = self._part("btl")
         if self.human_bias is not None:
             btl = clone(btl).set_params(bias=self.human_bias)
@@ -496,18 +468,6 @@ class AnchorPipeline(RankingEstimator):
             self.disagreement == "widen",
         )
 
-    def _keep(self, chain: FittedStages) -> None:
-        """Store the fitted stages and labels of the chain as attributes."""
-        self.btl_, self.calibrator_ = chain.btl, chain.calibrator
-        self.human_bias_ = chain.btl.bias_
-        self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
-        self._learned = chain.X
-        self.models_, self.judges_ = self.result_.models, chain.X.judges
-        self.new_models_ = self.models_[self.result_.is_new]
-        self.contexts_ = chain.X.items.contexts
-        self.features_ = np.array(chain.X.feature_names, dtype=object)
-
-    # ---------------------------------------------------------------- scikit-learn side
     def _encode(self, X: Battles) -> Comparisons:
         encoded = super()._encode(X)
         if self.context is None or encoded.has_contexts:
@@ -518,30 +478,21 @@ class AnchorPipeline(RankingEstimator):
         for stage in (self.btl_, self.calibrator_, self.arrival_):
             X = stage.transform(X)
         # The plug-in scores of the stages are replaced by the corrected ones.
-        known = self._cells.all_scores
-        scores = known.reindex(X.models).to_numpy(dtype=np.float64)
-        slopes = X.sensitivities
-        # With a ridge, judges were calibrated to shrunken scores.
+        result, slopes, learned = self._cells, X.sensitivities, self._learned
+        scores = result.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
         if self.btl_.alpha and slopes is not None:
-            slopes = slopes * self._shrinkage()
-        learned = self._learned
-        new = learned.new_models
-        X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
+            # A ridge shrinks the scores that judges were calibrated to, and the
+            # correction undoes this. Products of sensitivity and score, which verdicts
+            # depend on, stay the same.
+            corrected = result.all_scores[~result.is_new]
+            shrunken = self.btl_.scores_.reindex(corrected.index).to_numpy()
+            slopes = slopes * relative_spread(shrunken, corrected.to_numpy())
+        X = X.with_columns(
+            scores=scores, sensitivities=slopes, new_models=learned.new_models
+        )
         if learned.deviations is None:
             return X
         # Item effects by judge and model; zero for judges or models without them.
         u = pd.DataFrame(learned.deviations, self.judges_, learned.models)
         u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
         return X.with_columns(deviations=u.to_numpy())
-
-    def _shrinkage(self) -> float:
-        """Ratio of the scale of the ``btl_`` scores to that of the corrected scores.
-
-        A ridge shrinks the scores that judges were calibrated to, and the correction
-        undoes this. Sensitivities are multiplied by the ratio, so that the products of
-        sensitivity and score, which verdicts depend on, stay the same.
-        """
-        result = self._cells
-        corrected = result.all_scores[~result.is_new]
-        shrunken = self.btl_.scores_.reindex(corrected.index)
-        return relative_spread(shrunken.to_numpy(), corrected.to_numpy())

@@ -129,25 +129,6 @@ def test_cross_fit_equals_the_dense_reference(position, n_new_models, exact_fold
     )
 
 
-def test_training_sets_of_a_given_plan_may_leave_rows_out(exact_folds):
-    data = small()
-    fold = np.random.default_rng(1).integers(0, 4, len(data.y))
-    # Each training set lacks another third of the rows that it could have.
-    share = np.random.default_rng(2).integers(0, 3, (4, len(data.y)))
-    plan = [
-        (np.flatnonzero((fold != k) & (share[k] > 0)), np.flatnonzero(fold == k))
-        for k in range(4)
-    ]
-    calibrator = JudgeCalibrator(position_effect=False)
-    anchor = AnchorPipeline(
-        calibrator=calibrator, historical_fit="two-step", item_effects=None, cv=plan
-    ).fit(data.X, data.y)
-    dense = Dense(data.X, data.y, anchor.models_, anchor.judges_, anchor.new_models_)
-    estimate, covariance, _ = dense.anchor(plan)
-    assert_allclose(anchor.result_.all_scores, estimate, atol=2e-6)
-    assert_allclose(anchor.result_.covariances[0], covariance, atol=2e-6)
-
-
 def test_with_few_models_item_effects_grow_with_their_expected_size():
     data = simulate_battles(1200, 150, n_models=3, n_judges=2, tau=0.0, rho=0.0,
                             random_state=0)  # fmt: skip

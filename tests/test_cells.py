@@ -148,10 +148,7 @@ def test_tables_whose_rows_repeat(case, rows_alone):
         settings["context"] = "kind"
     elif case == "folds":
         fold = rng.integers(0, 3, len(y))
-        every = np.arange(len(y))
-        # The last trains on a part of the other rows.
-        settings["cv"] = [(every[fold != k], every[fold == k]) for k in range(3)]
-        settings["cv"][2] = (settings["cv"][2][0][::2], settings["cv"][2][1])
+        settings["cv"] = [(fold != k, fold == k) for k in range(3)]
     elif case == "repeats":
         settings["n_repeats"] = 3
     elif case == "few rows of a judge":
@@ -166,7 +163,7 @@ def test_tables_whose_rows_repeat(case, rows_alone):
     theirs = outcome(X, y, weight, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs)
-    assert anchor._inference.cells.digest == theirs[0]._inference.cells.digest
+    assert cells.rows.digest == theirs[0]._inference.cells.rows.digest
     for one, other in zip(anchor.fold_plan_, theirs[0].fold_plan_, strict=True):
         for split, again in zip(one, other, strict=True):
             for part, same in zip(split, again, strict=True):

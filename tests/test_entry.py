@@ -130,7 +130,7 @@ BAD = {
         {"human": ["zeta", "zeto"]}),
     "a judge called human beside people": (
         lambda: crowd(**{"judge-1": "human"}),
-        BattlesError, "holds 'human' beside the human labels", {},
+        BattlesError, "'human' among them, or rename that judge", {},
         {"human": "zeta"}),
     "an unknown outcome": (
         lambda: named("draw?"), BattlesError, r"Unknown outcome labels \['draw\?'\]",
@@ -322,7 +322,7 @@ def test_folds_as_lists_say_which_rows_they_number(kind):
         given.fit(X, y, table["w"])
     # Without counts nothing is said of them.
     given = AnchorPipeline(cv=plan_of(np.arange(9) % 3), new_models=[])
-    with pytest.raises(ValueError, match=r"held out 0 times\.$"):
+    with pytest.raises(ValueError, match=r"all rows not held out\.$"):
         given.fit(X, y)
 
 

@@ -53,7 +53,7 @@ def test_one_label_makes_no_rater(table):
         ({"human": "crowd*"}, r"holds the human labels \['crowd\*'\]"),
         ({"human": []}, "human labels"),
         ({"judges": "llama"}, r"holds the judges \['llama'\]"),
-        ({"judges": "*"}, "so no row is by a human"),
+        ({"judges": "*"}, r"people have \[\]"),
         ({"without": "llama"}, r"holds the judges to drop \['llama'\]"),
         ({"human": "author_2", "judges": "gpt-*"}, "not both"),
     ],

@@ -125,11 +125,12 @@ def test_rows_without_a_prompt_are_groups_of_their_own(battles):
     prompts = X["prompt_id"].astype(object).mask(np.arange(len(X)) % 4 == 0)
     table = X.assign(prompt_id=prompts)
     found = find_groups("auto", table, len(X))
-    groups = pd.Series(found.labels[found.prompts])
+    groups = pd.Series(found.prompts)
     assert_array_equal(found.prompts, pd.factorize(groups)[0])
     lost = prompts.isna().to_numpy()
     assert found.name == "prompt_id" and groups[lost].is_unique
     assert not set(groups[lost]) & set(groups[~lost])
+    assert [label is None for label in found.labels[found.prompts]] == lost.tolist()
     known = pd.factorize(prompts[~lost])[0]
     assert_array_equal(pd.factorize(groups[~lost])[0], known)
     fitted = ANCHOR.fit(table, y)

@@ -132,7 +132,7 @@ def test_few_raters_are_not_enough(battles):
     few = X.assign(rater=(number % 3).astype(str))
     fitted = ANCHOR.fit(few, y)
     assert_array_equal(errors(fitted), by_prompt)
-    told = "Raters: 3; errors do not allow for raters who differ."
+    told = "Raters: 3; errors are not by rater."
     assert told in str(fitted.result_.inputs)
     assert (fitted.result_.inputs.n_raters, fitted.result_.inputs.by_rater) == (
         3,

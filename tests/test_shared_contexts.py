@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
-from skanchor._battles import InContext
+from skanchor._battles.labels import InContext
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import (
     BattlesError,
@@ -311,7 +311,7 @@ def test_predictions_know_contexts(table, fitted):
         assert_allclose(chance, expit(a - b))
     with pytest.warns(DataWarning, match="without a score"):
         assert fitted.win_probability(row.assign(kind="poetry"))[0] == 0.5
-    with pytest.raises(BattlesError, match="no column 'kind'"):
+    with pytest.raises(BattlesError, match="names the column 'kind', which"):
         fitted.predict(row.drop(columns="kind"))
     again = fitted.predict_proba(fitted.comparisons_)
     assert_allclose(again, fitted.predict_proba(X))
@@ -445,7 +445,7 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
         leave_one_model_out(anchor(), X, y)
     with pytest.raises(ValueError, match="AnchorHistory does not support contexts"):
         AnchorHistory(anchor()).fit(X, y)
-    with pytest.raises(BattlesError, match="no column 'topic'"):
+    with pytest.raises(BattlesError, match="names the column 'topic', which"):
         anchor(context="topic").fit(X, y)
     with pytest.raises(
         BattlesError, match="1 rows have no context, the first is row 7"

@@ -14,10 +14,9 @@ from skanchor import (
     JudgeCalibrator,
 )
 from skanchor._crossfit import item_effects as treatments
-from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import choose_item_effects, read_prior
 from skanchor._crossfit.item_test import ItemTest, ScoreTest
-from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._model import item_effects
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -76,12 +77,38 @@ def check_table(
     grouped : bool
         Whether groups say which rows depend on each other.
     """
-    _warn_of_alike_labels(X)
-    _warn_of_people_as_judges(X.judges.tolist())
-    _warn_of_self_comparisons(X, weight)
+    _warn_of_alike_labels("model", X.models.tolist(), [X.left, X.right])
+    # People, of code -1, come last, so that the code is the index.
+    _warn_of_alike_labels("judge", [*X.judges.tolist(), HUMAN], [X.judge])
+    people = [label for label in X.judges.tolist() if _means_people(label)]
+    if people:
+        _warn(
+            "people-as-judges",
+            people,
+            f"Judges {people[:5]} have labels of people, but count as LLM judges: "
+            f"only {HUMAN!r} marks human rows. Give rows of people this label, or name "
+            "theirs in human where files are read.",
+        )
+    itself = (X.left == X.right) & (weight > 0)
+    if itself.any():
+        # Models that appear in such rows only are lost from the ranking.
+        others = X.appearances((weight > 0) & ~itself)
+        lost = X.models[np.unique(X.left[itself & (others[X.left] == 0)])].tolist()
+        _warn(
+            "self-comparisons",
+            lost,
+            f"{itself.sum()} rows compare a model with itself and are ignored"
+            + (f"; models {lost} appear in no other row." if lost else ".")
+            + f" The first is row {int(np.argmax(itself))}.",
+        )
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
-        _warn_of_copies(frame, X, y, (weight > 0) & (X.left != X.right))
+        _warn_of_copies(frame, X, y, (weight > 0) & ~itself)
+
+
+def _warn(code: str, subject: Iterable[Any], message: str) -> None:
+    """Warn of rows or labels of a table."""
+    warn(DataWarning(message, code=code, subject=subject))
 
 
 def _spelling(label: str) -> str:
@@ -93,91 +120,42 @@ def _spelling(label: str) -> str:
     return re.sub(r"[\s\-_./:]+", "-", visible.strip())
 
 
-def _warn_of_alike_labels(X: Comparisons) -> None:
-    """Warn of models, and of judges, whose labels are spelled nearly alike."""
-    for kind, code, labels, columns in (
-        ("model", "look-alike-models", X.models.tolist(), (X.left, X.right)),
-        # People, of code -1, come last, so that the code is the index.
-        ("judge", "look-alike-judges", [*X.judges.tolist(), HUMAN], (X.judge,)),
-    ):
-        alike: dict[str, list[str]] = {}
-        for label in filter(lambda label: isinstance(label, str), labels):
-            alike.setdefault(_spelling(label), []).append(label)
-        groups = [same for same in alike.values() if len(same) > 1]
-        if not groups:
-            continue
-        size = len(labels)
-        counts = sum(np.bincount(side % size, minlength=size) for side in columns)
-        n_rows = dict(zip(labels, np.asarray(counts).tolist(), strict=True))
-        for same in groups:
-            # People first, whatever the number of their votes, then the usual name.
-            same.sort(key=lambda label: (label != HUMAN, -n_rows[label]))
-        names = {other: most for most, *others in groups for other in others}
-        rare = [number for number, label in enumerate(labels) if label in names]
-        rows = np.isin(columns, rare).any(axis=0)
-        listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
-        mark = f"; only {HUMAN!r} marks human rows" if kind == "judge" else ""
-        warn(
-            DataWarning(
-                f"The {kind}s {listed} differ in case, blanks, separators or "
-                f"invisible letters alone, and each counts as a {kind} of its own"
-                f"{mark}. {rows.sum()} rows have the rarer names, the first is row "
-                f"{int(np.argmax(rows))}. If they are one, give them one name: X = "
-                f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
-                code=code,
-                subject=[label for same in groups for label in same],
-            )
-        )
+def _means_people(label: Any) -> bool:
+    """Whether a label means people; spellings of "human" are warned of as such."""
+    if not isinstance(label, str) or _spelling(label) == HUMAN:
+        return False
+    return bool(_PEOPLE.fullmatch(re.sub(r"[\W_]+", " ", _spelling(label)).strip()))
 
 
-def _warn_of_people_as_judges(judges: list[Any]) -> None:
-    """Warn of judges whose labels are those of people, such as "crowd"."""
-    found = [
-        judge
-        for judge in judges
-        if isinstance(judge, str)
-        and _PEOPLE.fullmatch(re.sub(r"[\W_]+", " ", _spelling(judge)).strip())
-        # Spellings of "human" itself are warned of as such.
-        and _spelling(judge) != HUMAN
-    ]
-    if found:
-        warn(
-            DataWarning(
-                f"Judges {found[:5]} have labels of people, but count as LLM judges: "
-                f"only {HUMAN!r} marks human rows. Give rows of people this label, or "
-                "name theirs in human where files are read.",
-                code="people-as-judges",
-                subject=found,
-            )
-        )
-
-
-def _warn_of_self_comparisons(X: Comparisons, weight: Array) -> None:
-    """Warn of rows that compare a model with itself."""
-    itself = (X.left == X.right) & (weight > 0)
-    if not itself.any():
+def _warn_of_alike_labels(
+    kind: str, labels: list[Any], columns: list[NDArray[np.intp]]
+) -> None:
+    """Warn of labels that are spelled nearly alike; columns hold their codes."""
+    spelled: dict[str, list[str]] = {}
+    for label in filter(lambda label: isinstance(label, str), labels):
+        spelled.setdefault(_spelling(label), []).append(label)
+    groups = [alike for alike in spelled.values() if len(alike) > 1]
+    if not groups:
         return
-    # Models that appear in such rows only are lost from the ranking.
-    others = X.appearances((weight > 0) & ~itself)
-    lost = X.models[np.unique(X.left[itself & (others[X.left] == 0)])].tolist()
-    warn(
-        DataWarning(
-            f"{itself.sum()} rows compare a model with itself and are ignored"
-            + (f"; models {lost} appear in no other row." if lost else ".")
-            + f" The first is row {int(np.argmax(itself))}.",
-            code="self-comparisons",
-            subject=lost,
-        )
+    size, names = len(labels), {}
+    n_rows = np.bincount(np.concatenate(columns) % size, minlength=size)
+    for alike in groups:
+        # People first, whatever the number of their votes, then the usual name.
+        alike.sort(key=lambda label: (label != HUMAN, -n_rows[labels.index(label)]))
+        names.update(dict.fromkeys(alike[1:], alike[0]))
+    is_rare = np.array([label in names for label in labels])
+    rows = np.any([is_rare[column] for column in columns], axis=0)
+    mark = f"; only {HUMAN!r} marks human rows" * (kind == "judge")
+    listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
+    _warn(
+        f"look-alike-{kind}s",
+        [label for alike in groups for label in alike],
+        f"The {kind}s {listed} differ in case, blanks, separators or "
+        f"invisible letters alone, and each counts as a {kind} of its own{mark}. "
+        f"{rows.sum()} rows have the rarer names, the first is row "
+        f"{int(np.argmax(rows))}. If they are one, give them one name: X = "
+        f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
     )
-
-
-def _oriented(X: Comparisons, y: Array) -> tuple[NDArray[np.intp], Array]:
-    """Number of the two models of each row, and preference for the smaller code.
-
-    With them rows of both orders can be compared, and added.
-    """
-    low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
-    return low * len(X.models) + high, np.where(X.left > X.right, 0.5 - y, y - 0.5)
 
 
 def _warn_of_copies(
@@ -191,49 +169,54 @@ def _warn_of_copies(
     has_prompts = "prompt_id" in frame.columns
     if not has_prompts and not X.feature_names:
         return
-    # A swapped copy has the same models, features, display order and outcome once all
-    # rows are turned so that the smaller model code comes first.
-    turned, sides = X.left > X.right, (X.features_left.T, X.features_right.T)
-    features = [
-        np.where(turned, *both)
-        for left, right in zip(*sides, strict=True)
-        for both in ((right, left), (left, right))
-    ]
     codes = [
         factorize(frame[name], f"Column {name!r}")[0]
         for name in ("prompt_id", "rater", "turn")
         if name in frame.columns
     ]
-    # Rows without a prompt, or without features, may be of different ones.
-    known = codes[0] >= 0 if has_prompts else np.isfinite(features).all(axis=0)
-    at = np.flatnonzero(rows & known)
-    if not has_prompts:
-        share = pd.Series(_hash_rows(features)[at]).duplicated().mean()
-        if not MANY_EQUAL <= share <= 1.0 - DISTINCT:
+    sides = X.features_left.T, X.features_right.T
+    if has_prompts:
+        # Rows without a prompt may be of different ones.
+        rows = rows & (codes[0] >= 0)
+    else:
+        rows = rows & np.isfinite([*sides[0], *sides[1]]).all(axis=0)
+        share = pd.Series(_hash_rows([*sides[0], *sides[1]])[rows]).duplicated().mean()
+        if share > 1.0 - DISTINCT:
             return
-    order = np.where(turned, -X.order, X.order)
-    marks = _hash_rows([*_oriented(X, y), X.judge, order, *codes, *features])
+    # A sum over the two sides is the same for a copy with the sides swapped.
+    left = _hash_rows([X.left, y, X.order, *sides[0]])
+    right = _hash_rows([X.right, 1.0 - y, -X.order, *sides[1]])
+    marks = _hash_rows([left + right, X.judge, *codes])
+    at = np.flatnonzero(rows)
     copies = at[pd.Series(marks[at]).duplicated()]
-    if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * rows.sum()):
+    if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * len(at)):
         what = "prompt_id, models" if has_prompts else "models"
-        warn(
-            DataWarning(
-                f"{len(copies)} rows are copies of earlier ones (same {what}, judge, "
-                f"verdict and features), the first in row {copies[0]}. Copies make "
-                "errors too short. Drop them, unless different people cast them; a "
-                "column 'rater' then tells them apart.",
-                code="copied-rows" if has_prompts else "equal-rows",
-            )
+        _warn(
+            "copied-rows" if has_prompts else "equal-rows",
+            (),
+            f"{len(copies)} rows are copies of earlier ones (same {what}, judge, "
+            f"verdict and features), the first in row {copies[0]}. Copies make errors "
+            "too short. Drop them, unless different people cast them; a column 'rater' "
+            "then tells them apart.",
         )
 
 
-def _hash_rows(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
+def _hash_rows(columns: Iterable[NDArray[Any]]) -> Any:
     """One number for each row, the same in rows that agree in all columns."""
-    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    found: Any = np.uint64(0)
     for column in columns:
         # A zero has two signs, which a sum with zero makes one.
-        found = found * np.uint64(31) + pd.util.hash_array(column + 0.0)
+        found = found * np.uint64(31) + pd.util.hash_array(
+            column + column.dtype.type(0)
+        )
     return found
+
+
+# ----------------------------------------------------------------------------- judges
+def _oriented(X: Comparisons, y: Array) -> tuple[NDArray[np.intp], Array]:
+    """Number of the two models of each row, and preference for the smaller code."""
+    low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
+    return low * len(X.models) + high, np.where(X.left > X.right, 0.5 - y, y - 0.5)
 
 
 def warn_of_contradicting_judges(
@@ -258,31 +241,26 @@ def warn_of_contradicting_judges(
         np.flatnonzero(rows & X.is_human),
         np.flatnonzero(rows & ~X.is_human),
     )
+    times = np.ones(len(y)) if multiplicity is None else multiplicity
     # The majority of people in each pair, then +, - or 0 for each verdict: it agrees
     # with that majority, contradicts it, or one of the two is undecided.
-    majority = np.sign(
-        np.bincount(pair[votes], (weight * preference)[votes], len(X.models) ** 2)
-    )
-    agreement = preference[verdicts] * majority[pair[verdicts]]
-    judge = X.judge[verdicts]
-    times = np.ones(len(verdicts)) if multiplicity is None else multiplicity[verdicts]
+    sums = np.bincount(pair[votes], (weight * preference)[votes], len(X.models) ** 2)
+    agreement = preference[verdicts] * np.sign(sums)[pair[verdicts]]
     decided, agreed = (
-        np.bincount(judge, times * which, len(X.judges)).astype(np.intp)
+        np.bincount(X.judge[verdicts], times[verdicts] * which, len(X.judges))
         for which in (agreement != 0, agreement > 0)
     )
     # For verdicts that are independent of the majority, disagreements minus agreements
     # have mean zero and standard deviation sqrt(decided).
     against = decided - 2 * agreed > _BEYOND_CHANCE * np.sqrt(decided)
     for code in np.flatnonzero(against):
-        judge, n = X.judges[code], decided[code]
-        warn(
-            DataWarning(
-                f"Judge {judge!r} sides with people in {agreed[code] / n:.0%} of its "
-                f"{n} verdicts on pairs of models that both decided. Its outcomes may "
-                "be coded the other way round, 'model_a' for 'model_b'.",
-                code="reversed-judge",
-                subject=[judge],
-            )
+        judge, share = X.judges[code], agreed[code] / decided[code]
+        _warn(
+            "reversed-judge",
+            [judge],
+            f"Judge {judge!r} sides with people in {share:.0%} of its "
+            f"{decided[code]:.0f} verdicts on pairs of models that both decided. Its "
+            "outcomes may be coded the other way round, 'model_a' for 'model_b'.",
         )
 
 
@@ -321,20 +299,18 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     _, part = connected_components(csr_array(alike.astype(np.int8)), directed=False)
     for code in np.flatnonzero(np.bincount(part) > 1):
         at = np.flatnonzero(part == code)
-        least = kappa[at][alike[at]].min()
-        names = X.judges[at].tolist()
-        warn(
-            DataWarning(
-                f"Judges {first_five(names)} agree on the same prompts and models like "
-                f"runs of one judge (Cohen's kappa {least:.2f} or more). They like the "
-                "same models, so that all tell little more than one. Fit them under "
-                "one name; if there are no other judges, by pool='judges'.",
-                code="runs-of-one-judge",
-                subject=names,
-            )
+        names, least = X.judges[at].tolist(), kappa[at][alike[at]].min()
+        _warn(
+            "runs-of-one-judge",
+            names,
+            f"Judges {first_five(names)} agree on the same prompts and models like "
+            f"runs of one judge (Cohen's kappa {least:.2f} or more). They like the "
+            "same models, so that all tell little more than one. Fit them under one "
+            "name; if there are no other judges, by pool='judges'.",
         )
 
 
+# ------------------------------------------------------------------------------ grades
 def graded_verdicts(
     X: Comparisons, y: Array, times: Array | None, counts: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
@@ -360,7 +336,7 @@ def graded_verdicts(
     number = np.ones(len(at)) if times is None else times[at]
     cell, size = X.involves_new[at] * len(X.judges) + X.judge[at], 2 * len(X.judges)
     graded, numbers = (
-        np.bincount(cell, each, size).astype(np.float64).reshape(2, -1)
+        np.bincount(cell, each, size).reshape(2, -1).astype(np.float64)
         for each in (number * ~np.isin(y[at], CLEAR), number)
     )
     return graded / np.maximum(numbers, 1.0), numbers
@@ -372,8 +348,7 @@ def graded_in_part(shares: Array, numbers: Array) -> NDArray[np.bool_]:
     The arguments are those that :func:`graded_verdicts` returns. The result, of shape
     (2, n_judges), says who graded those on historical models, and those on new ones.
     """
-    enough = numbers[1] >= _ENOUGH
-    in_part = enough & (shares > _MANY) & (shares[::-1] < _FEW)
+    in_part = (numbers[1] >= _ENOUGH) & (shares > _MANY) & (shares[::-1] < _FEW)
     # Of few rows, none may be graded by chance.
     return np.asarray(in_part & (numbers[::-1] * shares > _EXPECTED))
 
@@ -384,21 +359,22 @@ def warn_of_other_grades(judges: NDArray[Any], shares: Array, numbers: Array) ->
     The sensitivity of a judge is that of its historical verdicts. The arguments are
     labels, and what :func:`graded_verdicts` returns.
     """
-    kinds = ["historical", "new"]
-    for k, found in enumerate(graded_in_part(shares, numbers)):
-        names = judges[found].tolist()
+    for is_graded, number, kind, other in zip(
+        graded_in_part(shares, numbers),
+        shares * numbers,
+        ("historical", "new"),
+        ("new", "historical"),
+        strict=True,
+    ):
+        names = judges[is_graded].tolist()
         if names:
-            n_graded = (shares * numbers)[k, found].sum()
-            warn(
-                DataWarning(
-                    f"Verdicts of judges {names[:5]} on {kinds[k]} models are graded "
-                    f"({n_graded:.0f} of them, up to {shares[k, found].max():.0%} of a "
-                    f"judge, lie between a win and a tie), those on {kinds[1 - k]} "
-                    "models are not. A sensitivity that is learned from one kind is "
-                    "used for the other, so that scores of new models are too close to "
-                    "the mean or too far from it, unless a grade is the probability of "
-                    "a win. Give both in the same kind.",
-                    code="graded-verdicts",
-                    subject=names,
-                )
+            _warn(
+                "graded-verdicts",
+                names,
+                f"Verdicts of judges {names[:5]} on {kind} models are graded "
+                f"({number[is_graded].sum():.0f} of them lie between a win and a tie), "
+                f"those on {other} models are not. A sensitivity that is learned from "
+                "one kind is used for the other, so that scores of new models are too "
+                "close to the mean or too far from it, unless a grade is the "
+                "probability of a win. Give both in the same kind.",
             )

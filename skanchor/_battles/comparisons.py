@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, wraps
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles.labels import (
+    HUMAN,
     Items,
     align,
     is_in,
@@ -20,7 +20,7 @@ from skanchor._battles.labels import (
     same_labels,
     with_contexts,
 )
-from skanchor._battles.rows import JudgeRows, constant
+from skanchor._battles.rows import EqualRows, JudgeRows, constant, number_rows
 from skanchor._battles.table import encode
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -148,8 +148,8 @@ class Comparisons:
         encoded = table if isinstance(table, Comparisons) else cls(**encode(table))
         if new_models is None:
             return encoded
-        labels = label_list("new_models", new_models)
-        return encoded.with_columns(new_models=tuple(labels))
+        new = tuple(label_list("new_models", new_models))
+        return encoded.with_columns(new_models=new)
 
     # ------------------------------------------------------- as scikit-learn uses it
     def __len__(self) -> int:
@@ -157,14 +157,11 @@ class Comparisons:
 
     def __repr__(self) -> str:
         new = "" if self.new_models is None else f", {self.is_new.sum()} of them new"
-        parts = [
-            f"{len(self)} rows, {self.is_human.sum()} of them human",
-            f"{len(self.models)} models{new}",
-        ]
-        for kind, labels in (("judges", self.judges), ("features", self.feature_names)):
-            names = ", ".join(map(str, labels[:5])) + ", ..." * (len(labels) > 5)
-            parts.append(f"{len(labels)} {kind}" + (f" ({names})" if names else ""))
-        return f"Comparisons: {'; '.join(parts)}"
+        return (
+            f"Comparisons: {len(self)} rows, {self.is_human.sum()} of them human; "
+            f"{len(self.models)} models{new}; {len(self.judges)} judges; "
+            f"{len(self.feature_names)} features"
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -176,16 +173,11 @@ class Comparisons:
             # scikit-learn indexes rows as X[rows, ...].
             rows = rows[0]
         if not isinstance(rows, slice):
-            # One row stays a table of one row.
+            # One row stays a table of one row; an empty list is an array of floats.
             rows = np.atleast_1d(rows)
-            if rows.size == 0:
-                # An empty list becomes an array of floats, which cannot index.
-                rows = rows.astype(np.intp)
-        columns = zip(ROW_COLUMNS, self.columns, strict=True)
-        some = {name: column[rows] for name, column in columns}
-        if self.biases is not None:
-            some["biases"] = self.biases[rows]
-        return self.with_columns(**some)
+            rows = rows if rows.size else rows.astype(np.intp)
+        names = ROW_COLUMNS if self.biases is None else (*ROW_COLUMNS, "biases")
+        return self.with_columns(**{name: getattr(self, name)[rows] for name in names})
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Raise: codes, labels and learned columns do not form one array."""
@@ -196,11 +188,8 @@ class Comparisons:
 
     def __getstate__(self) -> dict[str, Any]:
         # What can be computed again is not stored.
-        state = {one.name: getattr(self, one.name) for one in fields(self)}
-        return state | {"derived": {}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        names = self.__dataclass_fields__
+        return {name: getattr(self, name) for name in names} | {"derived": {}}
 
     # ---------------------------------------------------------------- rows and roles
     @property
@@ -208,7 +197,7 @@ class Comparisons:
         """The arrays with one entry for each row, in the order of `ROW_COLUMNS`."""
         return tuple(getattr(self, name) for name in ROW_COLUMNS)
 
-    @property
+    @_of_rows
     def is_human(self) -> NDArray[np.bool_]:
         """Rows that carry a human vote."""
         return self.judge == -1
@@ -251,10 +240,22 @@ class Comparisons:
 
     def by_judge(self, judge: int) -> JudgeRows:
         """Return the usable rows of one judge (-1: human); computed once per judge."""
-        found: dict[int, JudgeRows] = self.derived.setdefault("by_judge", {})
-        if judge not in found:
-            found[judge] = JudgeRows.of(self, judge)
-        return found[judge]
+        known: dict[int, JudgeRows] = self.derived.setdefault("by_judge", {})
+        if judge not in known:
+            known[judge] = JudgeRows.of(self, judge)
+        return known[judge]
+
+    @_of_rows
+    def _rows_by_source(self) -> tuple[NDArray[np.intp], EqualRows]:
+        """Usable rows, and kinds of them by judge, the new models, and context."""
+        # New models have numbers from one, others have zero. The order of the two
+        # sides does not matter.
+        number = np.where(self.is_new, np.cumsum(self.is_new), 0)
+        rows = np.flatnonzero(self.is_usable)
+        left, right = number[self.left[rows]], number[self.right[rows]]
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        context = self.items.context[self.left[rows]]
+        return rows, number_rows(self.judge[rows], low, high, context)
 
     @_of_rows
     def sources(self) -> NDArray[np.intp]:
@@ -262,34 +263,22 @@ class Comparisons:
 
         Codes start at zero without gaps; unusable rows have code -1.
         """
-        # `position` numbers new models from one; other models have zero. The label is
-        # (judge, low, high, context) in mixed radix, where low and high are the sorted
-        # numbers of the two sides: their order does not matter.
-        position = np.append(np.where(self.is_new, np.cumsum(self.is_new), 0), 0)
-        left, right = position[self.left], position[self.right]
-        width, n_contexts = int(position.max()) + 1, max(len(self.items.contexts), 1)
-        low, high = np.minimum(left, right), np.maximum(left, right)
-        label = ((self.judge + 2) * width + low) * width + high
-        if n_contexts > 1:
-            label = label * n_contexts + self.items.context[self.left]
-        codes, values = pd.factorize(np.where(self.is_usable, label, -1), sort=True)
-        # A label -1 is the first: the codes are shifted so that it has the code -1.
-        return np.asarray(codes - int((values == -1).any()))
+        rows, equal = self._rows_by_source
+        codes = np.full(len(self), -1)
+        codes[rows] = equal.kind
+        return codes
 
     @_of_rows
     def source_keys(self) -> list[tuple[Any, frozenset[Any], Any]]:
         """Judge (or ``"human"``), new models and context of each source."""
-        keys = []
-        # Codes -2 and -1 index from the end.
-        judges = [*self.judges.tolist(), None, "human"]
-        new = np.append(self.is_new, False)
-        # One row of each source, in the order of the source codes.
-        values, rows = np.unique(self.sources, return_index=True)
-        for row in rows[values >= 0].tolist():
-            sides = [side for side in (self.left[row], self.right[row]) if new[side]]
-            labels = frozenset(self.models[sides].tolist())
-            context = getattr(self.models[self.left[row]], "context", None)
-            keys.append((judges[self.judge[row]], labels, context))
+        rows, equal = self._rows_by_source
+        judges, models, keys = [*self.judges.tolist(), HUMAN], self.models, []
+        for row in rows[equal.first].tolist():
+            sides = np.array([self.left[row], self.right[row]])
+            new = frozenset(models[sides[self.is_new[sides]]].tolist())
+            context = getattr(models[sides[0]], "context", None)
+            # Code -1, of people, indexes from the end.
+            keys.append((judges[self.judge[row]], new, context))
         return keys
 
     def appearances(
@@ -319,12 +308,11 @@ class Comparisons:
     @cached_property
     def score_differences(self) -> Array:
         """Score of the first side minus the second's, in logits; NaN if unknown."""
-        scores = self.learned_scores()
         # Code -1, a model outside the vocabulary, picks the NaN at the end.
-        padded = np.append(scores, np.nan)
+        padded = np.append(self.learned_scores(), np.nan)
         delta: Array = padded.take(self.left)
         delta -= padded.take(self.right)
-        if np.isnan(scores).any():
+        if np.isnan(padded[:-1]).any():
             # A model against itself differs by zero, even if its score is unknown.
             delta[(self.left == self.right) & (self.left >= 0)] = 0.0
         return delta
@@ -368,10 +356,11 @@ class Comparisons:
     def unscored_models(self) -> list[str]:
         """Return the names of the models in these rows that have no score."""
         shown = np.unique(np.concatenate([self.left, self.right]))
+        scores = (
+            np.full(len(self.models), np.nan) if self.scores is None else self.scores
+        )
         shown = shown[shown >= 0]
-        if self.scores is not None:
-            shown = shown[np.isnan(self.scores[shown])]
-        return [str(model) for model in self.models[shown]]
+        return list(map(str, self.models[shown[np.isnan(scores[shown])]]))
 
     # ------------------------------------------------------------------ other columns
     def with_columns(self, **columns: Any) -> Comparisons:
@@ -386,10 +375,9 @@ class Comparisons:
         -------
         Comparisons
         """
-        of_rows = columns.keys() - _LEARNED
-        if of_rows == {"new_models"} and columns["new_models"] == self.new_models:
-            of_rows = set()
-        if of_rows:
+        if columns.get("new_models") == self.new_models:
+            columns.pop("new_models", None)
+        if columns.keys() - _LEARNED:
             columns["derived"] = {}
         return replace(self, **columns)
 
@@ -428,10 +416,12 @@ class Comparisons:
         place = {name: k for k, name in enumerate(self.feature_names)}
         at = [place.get(name, len(place)) for name in names]
         absent = np.full((len(self), 1), np.nan)
+        left, right = (
+            np.hstack([side, absent]).take(at, axis=1)
+            for side in (self.features_left, self.features_right)
+        )
         return self.with_columns(
-            features_left=np.hstack([self.features_left, absent]).take(at, axis=1),
-            features_right=np.hstack([self.features_right, absent]).take(at, axis=1),
-            feature_names=names,
+            features_left=left, features_right=right, feature_names=names
         )
 
     def without_features(self) -> Comparisons:
@@ -455,7 +445,3 @@ class Comparisons:
         if not self.order[hit].any():
             return self
         return self.with_columns(order=np.where(hit, 0.0, self.order))
-
-    def as_preferences(self) -> Comparisons:
-        """Return the rows marked as named: outcomes are preferences in [0, 1]."""
-        return self if self.named else self.with_columns(named=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -28,6 +29,8 @@ DECLARED = "feature_"
 
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 """Columns that end in _a or _b, or are standard, without being features."""
+
+_SIDES = {"_a": "_b", "_b": "_a"}
 
 # Words that suggest the outcome or an id. A score, a rating or a vote is known only
 # after the comparison, and an id is no property of a response. With the outcome as a
@@ -65,9 +68,8 @@ def smells_of_outcome(name: str) -> bool:
     >>> [smells_of_outcome(name) for name in ("elo", "questionId", "underscores")]
     [True, True, False]
     """
-    return any(phrase in name.casefold() for phrase in _PHRASES) or any(
-        word.casefold() in _WORDS for word in _WORD.findall(name)
-    )
+    words = {word.casefold() for word in _WORD.findall(name)}
+    return bool(words & _WORDS) or any(one in name.casefold() for one in _PHRASES)
 
 
 def declared(name: str) -> str:
@@ -86,8 +88,8 @@ def without_declaration(name: str) -> str:
 
 def other_side(name: str) -> str | None:
     """Name of the other column of a pair such as ``length_a`` and ``length_b``."""
-    sides = {"_a": "_b", "_b": "_a"}
-    return name[:-2] + sides[name[-2:]] if name[-2:] in sides else None
+    side = _SIDES.get(name[-2:])
+    return None if side is None else name[:-2] + side
 
 
 def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
@@ -120,62 +122,60 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         )
     features: list[str] = []
     suspects: list[str] = []
+    numbers: list[str] = []
     for stem in stems:
         sides = [frame[stem + "_a"], frame[stem + "_b"]]
-        kinds = [feature_kind(column) for column in sides]
-        if set(kinds) == {"text", "number"}:
+        kinds = {feature_kind(column) for column in sides}
+        if kinds == {"text", "number"}:
             raise BattlesError(
-                f"Columns {stem}_a and {stem}_b differ in type: "
-                f"{sides[0].dtype}, {sides[1].dtype}"
-                f"{_first_word(sides[kinds.index('text')])}."
+                f"Columns {stem}_a and {stem}_b differ in type: {sides[0].dtype}, "
+                f"{sides[1].dtype}{''.join(map(_first_word, sides))}."
             )
-        if kinds == ["number", "number"]:
+        if kinds == {"number"}:
             is_suspect = smells_of_outcome(stem) and not stem.startswith(DECLARED)
             (suspects if is_suspect else features).append(stem)
-        elif kinds == ["text", "text"] and all(map(_holds_numbers, sides)):
-            warn(
-                DataWarning(
-                    f"Columns {stem}_a and {stem}_b hold numbers as text, which is no "
-                    "feature; convert them to numbers to use them.",
-                    code="numbers-as-text",
-                    subject=[stem + "_a", stem + "_b"],
-                ),
-                stacklevel=7,
-            )
-    if suspects:
-        names = ", ".join(f"{stem}_a and {stem}_b" for stem in suspects)
-        warn(
-            DataWarning(
-                f"Columns {names} are left out: by their names they hold the outcome "
-                "or ids, no features of responses. Leave them out with "
-                "drop_features, or name those that are features in features.",
-                code="suspect-features",
-                subject=[stem + side for stem in suspects for side in ("_a", "_b")],
-            ),
-            stacklevel=7,
-        )
+        elif kinds == {"text"} and all(map(_holds_numbers, sides)):
+            numbers.append(stem)
+    _warn_of_pairs(
+        numbers,
+        "hold numbers as text, which is no feature; convert them to numbers to use "
+        "them.",
+        "numbers-as-text",
+    )
+    _warn_of_pairs(
+        suspects,
+        "are left out: by their names they hold the outcome or ids, no features of "
+        "responses. Leave them out with drop_features, or name those that are features "
+        "in features.",
+        "suspect-features",
+    )
     return tuple(features)
+
+
+def _warn_of_pairs(stems: list[str], what: str, code: str) -> None:
+    """Warn of pairs of columns that are not used."""
+    if stems:
+        names = ", ".join(f"{stem}_a and {stem}_b" for stem in stems)
+        columns = [stem + side for stem in stems for side in _SIDES]
+        message = f"Columns {names} {what}"
+        warn(DataWarning(message, code=code, subject=columns), stacklevel=8)
 
 
 def feature_kind(column: nw.Series[Any]) -> str:
     """Classify a column of a pair as "number", "text" or "other" (not read)."""
-    kind = column.dtype
     if is_text_column(column):
         return "text"
-    if kind.is_numeric() or kind == nw.Boolean:
-        return "number"
-    # A column of objects is of numbers if any value is one: then all others must be
-    # numbers or missing.
-    values = column.to_numpy() if kind in (nw.Object, nw.Unknown) else np.empty(0)
-    numeric = [isinstance(value, (int, float, np.number)) for value in values]
-    odd = ~(np.array(numeric, dtype=bool) | pd.isna(values))
-    if any(numeric) and odd.any():
-        row = int(np.argmax(odd))
-        raise BattlesError(
-            f"Feature {column.name!r} must be numeric: row {row} holds "
-            f"{values[row]!r}, a {type(values[row]).__name__}."
-        )
-    return "number" if any(numeric) else "other"
+    if column.dtype in (nw.Object, nw.Unknown):
+        # Of numbers if any value is one: then all others must be, or missing.
+        return "number" if _are_numbers(column.to_numpy()).any() else "other"
+    is_number = column.dtype.is_numeric() or column.dtype == nw.Boolean
+    return "number" if is_number else "other"
+
+
+def _are_numbers(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which objects are numbers."""
+    numbers = (isinstance(value, (int, float, np.number)) for value in values)
+    return np.fromiter(numbers, bool, len(values)) & ~pd.isna(values)
 
 
 def _first_word(column: nw.Series[Any]) -> str:
@@ -201,43 +201,38 @@ def is_number(text: str) -> bool:
 
 
 # ----------------------------------------------------------------------------- values
-def feature_blocks(
-    frame: nw.DataFrame[Any], stems: tuple[str, ...]
-) -> tuple[Array, Array]:
-    """Return the features of the two sides, each of shape (n_rows, n_features)."""
-
-    def block(side: str) -> Array:
-        names = [stem + side for stem in stems]
-        columns = [as_float(values_of(frame[name]), name) for name in names]
-        return np.column_stack(columns) if columns else np.empty((len(frame), 0))
-
-    return block("_a"), block("_b")
+def feature_block(
+    columns: Sequence[nw.Series[Any] | NDArray[Any]], names: Sequence[str], n_rows: int
+) -> Array:
+    """Return feature columns side by side, of shape (n_rows, n_features)."""
+    pairs = zip(map(values_of, columns), names, strict=True)
+    return np.column_stack([np.empty((n_rows, 0)), *(as_float(*one) for one in pairs)])
 
 
 def as_float(values: NDArray[Any], name: str) -> Array:
     """Return a feature column as floats; raise if it holds other things or infinity."""
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: feature {name!r}.")
-    try:
-        result = np.asarray(values, dtype=np.float64)
-    except OverflowError:
-        # An integer of hundreds of digits, which is refused below.
-        result = np.array([x if abs(x) < LARGEST else np.inf for x in values])
-    except (TypeError, ValueError) as error:
-        example = next((x for x in values if not isinstance(x, (int, float))), None)
-        kind = TypeError if isinstance(error, TypeError) else BattlesError
-        raise kind(
-            f"Feature {name!r} must be numeric: argument must be a string or a real "
-            f"number, got {example!r}."
-        ) from None
+    if values.dtype.kind in "OUST":
+        odd = ~(_are_numbers(values) | pd.isna(values))
+        if odd.any():
+            row = int(np.argmax(odd))
+            kind = BattlesError if isinstance(values[row], str) else TypeError
+            raise kind(
+                f"Feature {name!r} must be numeric: row {row} holds {values[row]!r}, a "
+                f"{type(values[row]).__name__}; argument must be a string or a real "
+                "number."
+            )
+        # Integers of hundreds of digits are no floats, but larger than is allowed.
+        values = np.clip(np.where(pd.isna(values), np.nan, values), -1e300, 1e300)
+    result = np.asarray(values, dtype=np.float64)
     if _largest(result) > LARGEST:
         row = int(np.argmax(np.abs(np.nan_to_num(result)) > LARGEST))
-        what = "is too large to compute with:"
-        if np.isinf(result[row]):
-            what = "contains infinity, first in"
+        is_infinite = np.isinf(result[row])
+        what = "contains infinity, first in" if is_infinite else "is too large in"
         raise BattlesError(
-            f"Feature {name!r} {what} row {row} holds {result[row]:.3g}. Rescale it, "
-            "put a number, or drop the row."
+            f"Feature {name!r} {what} row {row}, {result[row]:.3g}. Rescale it, put a "
+            "number, or drop the row."
         )
     return result
 

@@ -83,13 +83,13 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
     """
     if isinstance(groups, RowGroups):
         return groups
-    if groups is None:
-        return RowGroups(None)
     if isinstance(groups, str) and groups == AUTO:
         return _repeated_prompts(as_frame(table))
+    if groups is None:
+        return RowGroups(None)
     name = groups if isinstance(groups, str) else getattr(groups, "name", None)
     if isinstance(groups, str):
-        groups = _column(table, groups)
+        groups = _column(table, groups, "groups")
     check_unmasked("groups", groups)
     values: Any = nw.from_native(groups, series_only=True, pass_through=True)
     if not isinstance(values, (nw.Series, np.ndarray)):
@@ -109,14 +109,14 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
     return RowGroups(codes, labels=labels, name=name)
 
 
-def _column(table: Any, name: str) -> nw.Series[Any]:
-    """Return a column that groups are named by; raise if there is none."""
+def _column(table: Any, name: str, what: str) -> nw.Series[Any]:
+    """Return a column that the user has named; raise if there is none."""
     frame = as_frame(table)
-    if frame is None or name not in frame.columns:
-        columns = frame.columns[:20] if frame is not None else "none"
+    columns = [] if frame is None else frame.columns
+    if frame is None or name not in columns:
         raise BattlesError(
-            f"groups names the column {name!r}, which X lacks (columns: {columns}). "
-            "Name a column of the table, or give an array with one group per row.",
+            f"{what} names the column {name!r}, which X lacks (columns: "
+            f"{columns[:20]}). Name a column of the table, or give an array."
         )
     return frame[name]
 
@@ -142,23 +142,21 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from skanchor._battles import join_groups
+    >>> from skanchor._battles.grouping import join_groups
     >>> table = pd.DataFrame({"prompt_id": [1, 1, 2, 3], "rater": [7, 8, 8, 9]})
     >>> join_groups(table, ["prompt_id", "rater"]).tolist()
     [0, 0, 0, 1]
     """
-    known = [factorize(_column(table, name), f"Column {name!r}") for name in columns]
-    # Nodes of a graph are the rows, then the values of one column after another. A row
-    # is linked to its value in each column.
-    n_rows = len(known[0][0])
-    starts = n_rows + np.cumsum([0, *(len(values) for _, values in known)])
-    at = np.concatenate([np.flatnonzero(codes >= 0) for codes, _ in known])
-    to = np.concatenate(
-        [start + c[c >= 0] for start, (c, _) in zip(starts, known, strict=False)]
-    )
-    links = coo_array((np.ones(len(at), dtype=np.int8), (at, to)), (starts[-1],) * 2)
-    _, part = connected_components(links, directed=False)
-    return pd.factorize(part[:n_rows])[0].astype(np.intp)
+    part: NDArray[Any] = np.arange(len(_column(table, columns[0], "groups")))
+    n_rows = len(part)
+    for name in columns:
+        codes, values = factorize(_column(table, name, "groups"), f"Column {name!r}")
+        rows = np.flatnonzero(codes >= 0)
+        # Nodes of a graph are the parts so far, then the values of this column.
+        ends = part[rows], n_rows + codes[rows]
+        links = coo_array((np.ones(len(rows)), ends), (n_rows + len(values),) * 2)
+        part = connected_components(links, directed=False)[1][part]
+    return pd.factorize(part)[0].astype(np.intp)
 
 
 # ------------------------------------------------------- prompts, raters, contexts
@@ -166,11 +164,10 @@ def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
     """Groups by the column of prompts; none where it has no repeated or few values."""
     if frame is None or PROMPT_COLUMN not in frame.columns:
         return RowGroups(None)
-    found = prompt_groups(frame)
-    assert found.labels is not None
-    n_groups = len(found.labels)
+    prompts = prompt_groups(frame)
+    n_groups = 0 if prompts.labels is None else len(prompts.labels)
     if FEW_GROUPS <= n_groups < len(frame):
-        return found
+        return prompts
     if n_groups < len(frame):
         warn_of_few_prompts(n_groups)
     return RowGroups(None)
@@ -178,32 +175,29 @@ def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
 
 def warn_of_few_prompts(n_groups: int) -> None:
     """Warn of prompts that are too few to be groups by default."""
-    warn(
-        DataWarning(
-            f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few "
-            "for errors by prompt. Rows count as independent, so that errors may be "
-            "too short. Give groups='prompt_id' if you still want errors by prompt, or "
-            "groups=None (--groups none) if rows are independent.",
-            code="few-prompts",
-            subject=[PROMPT_COLUMN],
-        )
+    message = (
+        f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few for "
+        "errors by prompt. Rows count as independent, so that errors may be too "
+        "short. Give groups='prompt_id' if you still want errors by prompt, or "
+        "groups=None (--groups none) if rows are independent."
     )
+    warn(DataWarning(message, code="few-prompts", subject=[PROMPT_COLUMN]))
 
 
 def prompt_groups(frame: nw.DataFrame[Any]) -> RowGroups:
     """Groups by the column of prompts of a table, whether they repeat in it or not.
 
     Codes are in the order of first appearance. A row without a prompt is a group of its
-    own.
+    own, whose label is None.
     """
     codes, labels = factorize(frame[PROMPT_COLUMN], f"Column {PROMPT_COLUMN!r}")
-    lost = np.flatnonzero(codes < 0)
-    if len(lost):
-        labels = as_objects([*labels.tolist(), *map(own_label, lost.tolist())])
-        codes[lost] = np.arange(len(labels) - len(lost), len(labels))
+    _refuse_two_forms(labels)
+    alone = np.flatnonzero(codes < 0)
+    if len(alone):
+        codes[alone] = len(labels) + np.arange(len(alone))
+        labels = as_objects([*labels.tolist(), *[None] * len(alone)])
         codes, order = pd.factorize(codes)
         labels = labels[order]
-    _refuse_two_forms(labels)
     return RowGroups(codes, labels=labels, name=PROMPT_COLUMN)
 
 
@@ -235,8 +229,8 @@ def default_raters(
         return None
     codes, _ = factorize(frame[RATER_COLUMN], f"Column {RATER_COLUMN!r}")
     codes = np.where(votes, codes, -1)
-    repeated = np.bincount(codes[codes >= 0]).max(initial=0) > 1
-    return codes if repeated else None
+    repeats = np.bincount(codes[codes >= 0]).max(initial=0) > 1
+    return codes if repeats else None
 
 
 def effective_number(codes: NDArray[np.intp]) -> float:
@@ -257,10 +251,7 @@ def read_contexts(column: str, table: Any) -> NDArray[Any]:
     BattlesError
         If there is no such column, or a row has no context.
     """
-    frame = as_frame(table)
-    if frame is None or column not in frame.columns:
-        raise BattlesError(f"The table has no column {column!r} of contexts.")
-    codes, labels = factorize(frame[column], f"Column {column!r}")
+    codes, labels = factorize(_column(table, column, "context"), f"Column {column!r}")
     if (codes < 0).any():
         raise BattlesError(
             f"{(codes < 0).sum()} rows have no context, the first is row "
@@ -270,16 +261,6 @@ def read_contexts(column: str, table: Any) -> NDArray[Any]:
 
 
 # ----------------------------------------------------------- labels in several tables
-def own_label(row: int | str) -> str:
-    """Label of the group of a row without a prompt, which has no other row."""
-    return f"row {row} without a prompt"
-
-
-def is_own_label(label: Any) -> bool:
-    """Whether this is a label of :func:`own_label`, which two tables may both have."""
-    return isinstance(label, str) and bool(re.fullmatch(own_label(r"\d+"), label))
-
-
 def label_codes(
     labels: Any, name: str, numbers: NDArray[np.integer] | None = None
 ) -> NDArray[np.int64]:
@@ -305,14 +286,16 @@ def label_codes(
     column = nw.from_native(labels, series_only=True, pass_through=True)
     if not isinstance(column, nw.Series):
         column = np.asarray(column)
-    codes, known = factorize(column, f"Column {name!r} of groups")
+    codes, values = factorize(column, f"Column {name!r} of groups")
     # As numbers, times of a nanosecond have no text.
-    known = pd.Index(known) if known.dtype.kind in "mM" else known.tolist()
-    texts = list(map(canonical_text, known))
-    lost = np.flatnonzero(codes < 0)
-    codes[lost] = len(texts) + np.arange(len(lost))
-    rows = np.arange(len(codes)) if numbers is None else numbers
-    texts += [own_label(row) for row in rows[lost].tolist()]
+    known = pd.Index(values) if values.dtype.kind in "mM" else values.tolist()
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = len(values) + np.arange(len(alone))
+    rows = alone if numbers is None else numbers[alone]
+    texts = [
+        *map(canonical_text, known),
+        *(f"row {row} without a prompt" for row in rows),
+    ]
     hashes = pd.util.hash_array(as_objects(texts), categorize=False)
     return np.asarray((hashes >> np.uint64(1)).astype(np.int64)[codes])
 

@@ -12,11 +12,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._battles.rows import first_rows, renumber
+from skanchor._battles.rows import distances
 from skanchor.exceptions import BattlesError
-
-_LOOK = 10_000
-"""Objects that are looked at to see whether most of them are the same ones."""
 
 HUMAN = "human"
 """Label of the rows that carry human votes in the ``judge`` column."""
@@ -31,7 +28,6 @@ def values_of(column: nw.Series[Any] | NDArray[Any]) -> NDArray[Any]:
     if not isinstance(column, nw.Series):
         return column
     if column.dtype in (nw.Int128, nw.UInt128):
-        # numpy has no such type.
         return as_objects(column.to_list())
     return np.asarray(column.to_numpy())
 
@@ -68,9 +64,15 @@ def factorize(
     labels : ndarray of shape (n_labels,)
         The different labels, in the order of the rows.
     """
-    values = _for_pandas(column)
+    values: Any = column.to_native() if isinstance(column, nw.Series) else column
+    is_pandas = isinstance(values, pd.Series)
+    if not is_pandas or isinstance(values.dtype, pd.ArrowDtype):
+        values = _arrow_or_array(column)
+    if values.dtype == np.float16:
+        # pandas has no index of such numbers.
+        values = np.asarray(values, dtype=np.float64)
     try:
-        codes, labels = _codes_of_objects(values) or pd.factorize(values)
+        codes, labels = pd.factorize(values)
     except (TypeError, NotImplementedError):
         odd = [value for value in values.tolist() if not isinstance(value, Hashable)]
         if not odd:
@@ -82,35 +84,9 @@ def factorize(
     return codes, labels.to_numpy() if hasattr(labels, "to_numpy") else labels
 
 
-def _codes_of_objects(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
-    """Codes and labels of many objects of which most are the same ones; else None.
-
-    Their addresses are compared much faster than texts, so that only one example of
-    each address is looked at.
-    """
-    if values.dtype != object or len(values) <= _LOOK:
-        return None
-    objects = np.ascontiguousarray(values)
-    address = np.frombuffer(objects, dtype=np.intp)
-    if len(pd.unique(address[:_LOOK])) > _LOOK // 2:
-        return None
-    at, found = pd.factorize(address)
-    first = first_rows(at[:_LOOK], len(found))
-    if first.max() == _LOOK:
-        first = first_rows(at, len(found))
-    codes, labels = pd.factorize(objects[first])
-    return renumber(at, codes), labels
-
-
-def _for_pandas(column: nw.Series[Any] | NDArray[Any]) -> Any:
-    """A column as pandas codes it: its own, one of Arrow, or an array."""
-    if isinstance(column, np.ndarray):
-        # pandas has no index of 16-bit floats.
-        return column.astype(np.float64) if column.dtype == np.float16 else column
-    native = column.to_native()
-    if isinstance(native, pd.Series) and not isinstance(native.dtype, pd.ArrowDtype):
-        return _for_pandas(native.to_numpy()) if native.dtype == np.float16 else native
-    if column.dtype in (nw.Int128, nw.UInt128):
+def _arrow_or_array(column: nw.Series[Any] | NDArray[Any]) -> Any:
+    """A column of other libraries than pandas, as pandas can code it."""
+    if not isinstance(column, nw.Series) or column.dtype in (nw.Int128, nw.UInt128):
         return values_of(column)
     array = column.to_arrow()
     if pa.types.is_dictionary(array.type):
@@ -135,7 +111,15 @@ def code_ids(
             f"Ids in column {name!r} must be strings or numbers: argument must be a "
             f"string or a real number, got {type(column[0]).__name__}."
         )
-    codes, labels = _codes_of_integers(column) or factorize(column, f"Column {name!r}")
+    if isinstance(column, np.ndarray) or column.dtype.is_integer():
+        values = values_of(column)
+        found = None if values.dtype == bool else distances(values)
+        if found is not None:
+            is_used = np.bincount(found.codes, minlength=found.size) > 0
+            labels = (np.flatnonzero(is_used) + found.low).astype(values.dtype)
+            codes = found.codes
+            return codes if is_used.all() else (is_used.cumsum() - 1)[codes], labels
+    codes, labels = factorize(column, f"Column {name!r}")
     if labels.dtype.kind == "c":
         raise BattlesError(f"Complex data not supported: id column {name!r}.")
     if labels.dtype.kind == "f" and np.isinf(labels).any():
@@ -147,28 +131,6 @@ def code_ids(
             f"row {int(np.argmax(missing))}. Fill NaN and nulls, or drop these rows."
         )
     return codes, labels
-
-
-def _codes_of_integers(
-    column: nw.Series[Any] | NDArray[Any],
-) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
-    """Codes and labels of integers in a narrow range, sorted; None for other values.
-
-    The distance from the least one is the code, which takes no search.
-    """
-    if isinstance(column, nw.Series) and not column.dtype.is_integer():
-        return None
-    values = values_of(column)
-    if values.dtype.kind != "i" or not len(values):
-        return None
-    low, high = int(values.min()), int(values.max())
-    if high - low >= len(values):
-        return None
-    codes = values.astype(np.intp, copy=False)
-    codes = codes - low if low else codes
-    used = np.bincount(codes) > 0
-    labels = (np.flatnonzero(used) + low).astype(values.dtype)
-    return renumber(codes, np.cumsum(used) - 1), labels
 
 
 def sorted_labels(
@@ -203,16 +165,10 @@ def label_index(labels: NDArray[Any], name: str) -> pd.Index:
 
 
 def label_list(name: str, labels: Iterable[Any]) -> list[Any]:
-    """Return the labels of a parameter as a list; raise for a text or odd labels."""
+    """Return the labels of a parameter as a list; raise for a text."""
     if isinstance(labels, str):
         raise TypeError(f"{name} must be a list of labels, got the text {labels!r}.")
-    labels = list(labels)
-    for label in labels:
-        if not isinstance(label, Hashable):
-            raise TypeError(
-                f"{name} must be a list of labels, got one that holds {label!r}."
-            )
-    return labels
+    return list(labels)
 
 
 def is_in(labels: NDArray[Any], wanted: Iterable[Any]) -> NDArray[np.bool_]:
@@ -261,7 +217,7 @@ class InContext:
 
     Examples
     --------
-    >>> from skanchor._battles import InContext
+    >>> from skanchor._battles.labels import InContext
     >>> print(InContext("coding", "owl"))
     owl in coding
     """
@@ -303,10 +259,9 @@ class Items:
         if not len(labels) or not isinstance(labels[0], InContext):
             at = np.arange(len(labels))
             return cls(np.zeros_like(at), np.empty(0, dtype=object), at, labels)
-        contexts = factorize(as_objects(item.context for item in labels), "Contexts")
-        return cls(
-            *contexts, *factorize(as_objects(item.model for item in labels), "Models")
-        )
+        contexts = as_objects(item.context for item in labels)
+        models = as_objects(item.model for item in labels)
+        return cls(*pd.factorize(contexts), *pd.factorize(models))
 
 
 def with_contexts(
@@ -335,11 +290,10 @@ def with_contexts(
     start = place[code] * len(models)
     grid = np.concatenate([np.where(side < 0, -1, start + side) for side in sides])
     # Only combinations that occur become items: the grid is renumbered without gaps.
-    found, number = np.unique(grid, return_inverse=True)
-    n_outside = int(found[0] < 0) if len(found) else 0
-    names, known = labels.tolist(), models.tolist()
+    pairs, number = np.unique(grid, return_inverse=True)
+    n_outside = int(pairs[0] < 0) if len(pairs) else 0
     items = as_objects(
-        InContext(names[at // len(models)], known[at % len(models)])
-        for at in found[n_outside:].tolist()
+        InContext(labels[at // len(models)], models[at % len(models)])
+        for at in pairs[n_outside:].tolist()
     )
     return items, np.split(number - n_outside, len(sides))

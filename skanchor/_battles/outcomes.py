@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
 
-from skanchor._battles.features import is_number
 from skanchor._battles.labels import factorize, is_text_column, values_of
-from skanchor._battles.rows import look_up
 from skanchor._checks import check_unmasked
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -31,7 +28,6 @@ WINNER_VALUES = {
 BOTH_BAD = ("tie (bothbad)", "both_bad")
 """Outcome labels that call both responses bad; they count as ties."""
 
-_RELABEL = "Replace them in the table, or read its file by a mapping."
 _LEAVE_OUT_TIES = (
     "scikit-learn treats ties as a third class, but there is no probability of a tie. "
     "Leave their rows out, or use metrics.log_loss_scorer, which scores with ties; "
@@ -66,10 +62,8 @@ class Outcomes:
 
     def marked(self, both_bad: NDArray[np.bool_] | None) -> Outcomes:
         """Return the outcomes with these rows marked as both bad, too."""
-        if both_bad is None:
-            return self
-        known = both_bad if self.both_bad is None else self.both_bad | both_bad
-        return replace(self, both_bad=known)
+        marks = [mark for mark in (self.both_bad, both_bad) if mark is not None]
+        return replace(self, both_bad=np.any(marks, axis=0) if marks else None)
 
     @property
     def tied_labels(self) -> bool:
@@ -77,14 +71,11 @@ class Outcomes:
         return self.classes.dtype.kind in "OUST" and bool((self.values == 0.5).any())
 
     @classmethod
-    def encode(
-        cls, y: ArrayLike, *, named: bool, models: Iterable[Any] = ()
-    ) -> Outcomes:
+    def encode(cls, y: ArrayLike, *, named: bool) -> Outcomes:
         """Convert outcomes to preferences.
 
         With a named table, outcomes are labels such as ``model_a`` or numbers in
-        [0, 1]; with a bare array they are any two labels. ``models`` serves error
-        messages only: a frequent mistake is the winner's name as the outcome.
+        [0, 1]; with a bare array they are any two labels.
         """
         if issparse(y):
             raise TypeError("y is sparse; give a dense array of outcomes.")
@@ -94,49 +85,32 @@ class Outcomes:
             column = column_or_1d(np.asarray(y), input_name="y", warn=True)
         if not named:
             return cls._two_labels(values_of(column))
-        if isinstance(column, nw.Series) and is_text_column(column):
-            # Text columns are decoded by label, without an array of Python strings.
-            codes, labels = factorize(column, "y")
-        else:
-            column = values_of(column)
-            if column.dtype.kind not in "OUST":
-                return cls._numbers(column)
-            codes, labels = factorize(column.astype(object, copy=False), "y")
+        is_text = isinstance(column, nw.Series) and is_text_column(column)
+        if not is_text and values_of(column).dtype.kind not in "OUST":
+            return cls._numbers(values_of(column))
+        # Text columns are decoded by label, without an array of Python strings.
+        codes, labels = factorize(column if is_text else values_of(column), "y")
         if (codes < 0).any():
             raise BattlesError(
                 f"y has {(codes < 0).sum()} missing outcomes, the first in row "
-                f"{int(np.argmin(codes))}. Drop those battles, or leave out failed "
-                "verdicts of a file with drop_invalid=True.",
+                f"{int(np.argmin(codes))}. Drop those battles (drop_invalid=True)."
             )
-        if all(isinstance(label, str) for label in labels):
-            return cls._labels(codes, labels, models)
-        return cls._numbers(values_of(column))
-
-    @classmethod
-    def _labels(
-        cls, codes: NDArray[np.intp], labels: NDArray[Any], models: Iterable[Any]
-    ) -> Outcomes:
-        """Outcomes from label codes of shape (n_rows,) and the distinct labels."""
+        labels = labels.tolist()
+        if not all(isinstance(label, str) for label in labels):
+            return cls._numbers(values_of(column))
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
-            row = int(np.argmax(codes == labels.tolist().index(unknown[0])))
-            how = f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]. {_RELABEL}"
-            if not set(unknown) - set(models):
-                how = (
-                    "they are names of models. Use instead a column that names the "
-                    "winner, 'model_a' or 'model_b'."
-                )
-            elif all(map(is_number, labels)):
-                how = "they are numbers as text. Convert them: y.astype(float)."
+            row = int(np.argmax(codes == labels.index(unknown[0])))
             raise BattlesError(
-                f"Unknown outcome labels {unknown[:5]}, first in row {row}; {how}"
+                f"Unknown outcome labels {unknown[:5]}, first in row {row}; use "
+                f"{sorted(WINNER_VALUES)}, or numbers in [0, 1], which are no text."
             )
         # Each distinct label is looked up once, and rows pick its value by their code.
         values = np.array([WINNER_VALUES[label] for label in labels])
         bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
-        both_bad = bad[codes] if bad.any() else None
+        both_bad = bad.take(codes) if bad.any() else None
         classes = np.array(["model_a", "model_b"])
-        return cls(look_up(values, codes), classes, 0, both_bad)
+        return cls(values.take(codes), classes, 0, both_bad)
 
     @classmethod
     def _numbers(cls, y: NDArray[Any]) -> Outcomes:
@@ -146,24 +120,21 @@ class Outcomes:
                 # Durations, dates and complex numbers could be cast, but mean nothing.
                 raise TypeError
             values = y.astype(np.float64, copy=False)
-        except OverflowError:
-            raise BattlesError(
-                "Outcomes must be in [0, 1]; there are numbers too large for a float."
-            ) from None
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             kinds = sorted({type(value).__name__ for value in y})
             raise BattlesError(
-                f"Outcomes must be all labels or all numbers in [0, 1], got {kinds}."
+                f"Outcomes must be all labels or all numbers in [0, 1], got {kinds}, "
+                "or numbers too large for a float."
             ) from None
         # A comparison with NaN is false, so that this form refuses NaN, too.
-        if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
-            row = int(np.argmin((values >= 0) & (values <= 1)))
-            # 0, 1, 2 are the codes that scikit-learn's tools give to three labels, such
-            # as those of a win, a loss and a tie.
-            encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
+        inside = (values >= 0.0) & (values <= 1.0)
+        if not inside.all():
+            row = int(np.argmin(inside))
+            # scikit-learn's tools code a win, a loss and a tie so.
+            is_coded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {row} has {float(values[row])!r}. "
-                + (_LEAVE_OUT_TIES if encoded else _RELABEL)
+                + (_LEAVE_OUT_TIES if is_coded else "Read the file by a mapping.")
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)

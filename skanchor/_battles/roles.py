@@ -20,6 +20,10 @@ from skanchor.exceptions import BattlesError
 # votes of several people, `both_bad` marks ties to count.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
 _SHOWN = 20
+_TIES = {
+    "half": "each half a win for either side",
+    "drop": "left out: scores are those of decided votes",
+}
 
 
 def decide_roles(
@@ -52,43 +56,40 @@ def decide_roles(
         raise BattlesError(
             "No battle between two different models has positive weight."
         )
-    human = active & X.is_human
     # An item is a model, or a model in a context (`items.model` is its model code). A
     # model has one role in all contexts, so items are looked at by model.
-    items, shown, voted = X.items, X.appearances(active) > 0, X.appearances(human) > 0
-    seen, known = (
-        np.bincount(items.model[which], minlength=len(items.models)) > 0
-        for which in (shown, voted)
-    )
-    # Models with rows, and those of them without votes, which are new by default.
-    present, without_votes = items.models[seen], items.models[seen & ~known]
+    items, human = X.items, active & X.is_human
+    shown, voted = X.appearances(active) > 0, X.appearances(human) > 0
+    is_present, is_known = np.zeros((2, len(items.models)), dtype=bool)
+    is_present[items.model[shown]] = is_known[items.model[voted]] = True
+    present, unvoted = items.models[is_present], items.models[is_present & ~is_known]
     if new_models is None and X.new_models is not None:
         # Roles that were decided before; with contexts they name items.
         new_models = Items.of(as_objects(X.new_models)).models.tolist()
-    new = tuple(without_votes)
-    if new_models is not None:
-        new = tuple(label_list("new_models", new_models))
-        absent = [model for model in new if not is_in(present, [model]).any()]
-        if absent:
-            raise BattlesError(
-                f"new_models names {absent}, which no battle of positive weight "
-                f"involves; known models are {present[:10].tolist()}. In a "
-                "cross-validation, split with SourceKFold, which keeps rows of every "
-                "source in training; learning_curve needs shuffle=True as well.",
-            )
-        forgotten = without_votes[~is_in(without_votes, new)]
-        # Without any vote something else is wrong, which is said later.
-        if len(forgotten) and human.any():
-            raise BattlesError(
-                f"Models {forgotten.tolist()} have no human rows and are not in "
-                "new_models. Add them to it, or drop their rows."
-            )
-    judged = np.bincount(X.judge[active & ~X.is_human], minlength=len(X.judges)) > 0
-    found = X.relabel(X.models[shown], X.judges[judged])
+    new = unvoted.tolist() if new_models is None else new_models
+    new = label_list("new_models", new)
+    absent = sorted(set(new) - set(present.tolist()), key=new.index)
+    if absent:
+        raise BattlesError(
+            f"new_models names {absent}, which no battle of positive weight involves; "
+            f"known models are {present[:10].tolist()}. In a cross-validation, split "
+            "with SourceKFold, which keeps rows of every source in training; "
+            "learning_curve needs shuffle=True as well."
+        )
+    forgotten = unvoted[~is_in(unvoted, new)].tolist()
+    # Without any vote something else is wrong, which is said later.
+    if forgotten and human.any():
+        raise BattlesError(
+            f"Models {forgotten} have no human rows and are not in new_models. Add "
+            "them to it, or drop their rows."
+        )
+    verdicts = active & ~X.is_human
+    is_judging = np.bincount(X.judge[verdicts], minlength=len(X.judges)) > 0
     if len(items.contexts):
         # In encoded rows the labels of new models are those of items.
-        new = tuple(X.models[shown & is_in(items.models, new)[items.model]].tolist())
-    return found.with_columns(new_models=new)
+        new = X.models[shown & is_in(items.models, new)[items.model]].tolist()
+    roles = X.relabel(X.models[shown], X.judges[is_judging])
+    return roles.with_columns(new_models=tuple(new))
 
 
 def count_rows(
@@ -114,18 +115,15 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
     if bad.any():
         row = int(np.argmax(bad))
         column = X.feature_names[int(np.argmin(finite[row]))]
-        kind, why = "judge", ""
-        if X.is_human[bad].all():
-            kind = "human"
-            why = " A bias of people needs the features of what they have voted on."
+        kind = "human" if X.is_human[bad].all() else "judge"
         raise BattlesError(
             f"Feature {column!r} contains NaN in {bad.sum()} {kind} rows, the first in "
-            f"row {row}. Fill the values or drop the rows.{why}"
+            f"row {row}. Fill the values or drop the rows."
         )
-    return X.with_columns(
-        features_left=np.where(finite, X.features_left, 0.0),
-        features_right=np.where(finite, X.features_right, 0.0),
+    left, right = (
+        np.where(finite, side, 0.0) for side in (X.features_left, X.features_right)
     )
+    return X.with_columns(features_left=left, features_right=right)
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,7 @@ class Inputs:
             return record
         # Groups that join several columns are named "first, second".
         used = {record.weights, *(record.groups or "").split(", "), *_READ}
-        used |= set(_columns_of(record.features))
+        used.update(_columns_of(record.features))
         ignored = tuple(column for column in frame.columns if column not in used)
         return replace(record, ignored=ignored, all_human="judge" not in frame.columns)
 
@@ -225,30 +223,24 @@ class Inputs:
         return replace(self, features=(), ignored=ignored)
 
     def __str__(self) -> str:
-        errors = "errors do not allow for raters who differ"
-        if self.by_rater:
-            beside = "prompts" if self.groups else "rows"
-            errors = f"errors are by rater, too, crossed with {beside}"
+        beside = f"by rater, too, crossed with {'prompts' if self.groups else 'rows'}"
+        errors = beside if self.by_rater else "not by rater"
         bad = f" ({self.n_both_bad} of them both bad)" if self.n_both_bad else ""
-        fate = {
-            "half": "each half a win for either side",
-            "drop": "left out: scores are those of decided votes",
-        }
-        meaning = "numbers of equal rows" if self.counted else "importance"
-        mix = [f"{share:.3g} {name}" for name, share in self.mix]
+        counted = "numbers of equal rows" if self.counted else "importance"
+        mix = _listed([f"{share:.3g} {name}" for name, share in self.mix])
+        tastes = "none; a judge's taste for kinds of responses is not corrected"
+        alone = "none; without a column 'judge' all rows count as human votes"
+        # A line without a text says nothing.
         lines = {
-            "Features": _listed(self.features)
-            or "none; a judge's taste for kinds of responses is not corrected",
+            "Features": _listed(self.features) or tastes,
             "Columns ignored": _listed(self.ignored) or "none",
             "Groups": self.groups or "none; rows count as independent",
-            "Judges": self.all_human
-            and "none; without a column 'judge' all rows count as human votes",
-            "Raters": self.n_raters and f"{self.n_raters}; {errors}",
-            "Weights": self.weights and f"{self.weights}, {meaning}",
-            "Ties": self.n_ties and f"{self.n_ties} rows{bad}, {fate[self.ties]}",
-            "Style": self.style_controlled
-            and "controlled; scores compare models at equal features",
-            "Contexts": mix and f"{self.context}; the scores mix {_listed(mix)}",
+            "Judges": self.all_human and alone,
+            "Raters": self.n_raters and f"{self.n_raters}; errors are {errors}",
+            "Weights": self.weights and f"{self.weights}, {counted}",
+            "Ties": self.n_ties and f"{self.n_ties} rows{bad}, {_TIES[self.ties]}",
+            "Style": self.style_controlled and "scores are at equal features",
+            "Contexts": mix and f"{self.context}; the scores mix {mix}",
         }
         return "\n".join(f"{title}: {text}." for title, text in lines.items() if text)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._typing import Array
-
-_STEP = 1 << 16
-"""Rows of a chunk that stays in the processor's cache."""
 
 
 def constant(value: float, size: int) -> NDArray[Any]:
@@ -27,24 +24,6 @@ def constant(value: float, size: int) -> NDArray[Any]:
 def is_constant(column: NDArray[Any]) -> bool:
     """Whether a column is stored as one repeated value, as by :func:`constant`."""
     return column.strides == (0,)
-
-
-def look_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
-    """Return the value of each code, without a wide copy of all codes.
-
-    The last of the values is that of code -1. Codes may be narrow integers.
-    """
-    found = np.empty(len(codes), dtype=values.dtype)
-    for start in range(0, len(codes), _STEP):
-        rows = slice(start, start + _STEP)
-        found[rows] = values.take(codes[rows])
-    return found
-
-
-def renumber(codes: NDArray[Any], place: NDArray[Any]) -> NDArray[Any]:
-    """Return codes, none of them -1, in other numbers; not copied if none changes."""
-    is_same = np.array_equal(place, np.arange(len(place)))
-    return codes if is_same else look_up(place, codes)
 
 
 # ------------------------------------------------------------------------- equal rows
@@ -68,7 +47,7 @@ class EqualRows:
 
 
 def number_rows(*columns: NDArray[Any]) -> EqualRows:
-    """Number the rows that agree in all columns, without a sort of the rows.
+    """Number the rows that agree in all columns.
 
     Parameters
     ----------
@@ -80,30 +59,61 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
     EqualRows
     """
     # One number for each row, in mixed radix: the last column varies fastest.
-    key, size = np.zeros(len(columns[0]), dtype=np.int64), 1
+    n_rows, n_keys = len(columns[0]), 1
+    key = np.zeros(n_rows, dtype=np.int64)
     for column in columns:
         if is_constant(column):
             continue
-        codes, n_codes = _codes(column)
-        if size * n_codes > np.iinfo(np.int64).max:
-            key, found = pd.factorize(key, sort=True)
-            size = len(found)
-        size *= n_codes
+        codes, n_codes = _codes_in_order(column)
+        if n_keys * n_codes > np.iinfo(np.int64).max:
+            key, values = pd.factorize(key, sort=True)
+            n_keys = len(values)
+        n_keys *= n_codes
         key *= n_codes
         key += codes
-    kind, found = pd.factorize(key, sort=True)
-    sizes = np.bincount(kind, minlength=len(found))
-    return EqualRows(kind, first_rows(kind, len(found)), sizes)
+    if n_keys <= max(n_rows, 1 << 16):
+        # Counting takes no search.
+        size = np.bincount(key, minlength=n_keys)
+        kind = (np.cumsum(size > 0) - 1).take(key)
+        size = size[size > 0]
+    else:
+        kind, values = pd.factorize(key, sort=True)
+        size = np.bincount(kind, minlength=len(values))
+    return EqualRows(kind, first_rows(kind, len(size)), size)
 
 
-def _codes(column: NDArray[Any]) -> tuple[NDArray[Any], int]:
+def _codes_in_order(column: NDArray[Any]) -> tuple[NDArray[Any], int]:
     """Codes from zero in the order of the values, and their number; some lie idle."""
-    if column.dtype.kind in "iu" and len(column):
-        low, high = int(column.min()), int(column.max())
-        if high - low <= len(column):
-            return (column - low if low else column), high - low + 1
-    codes, found = pd.factorize(column, sort=True, use_na_sentinel=False)
-    return codes, max(len(found), 1)
+    whole = column
+    if column.dtype.kind == "f":
+        # Outcomes and display orders are halves or whole, so that their doubles count.
+        with np.errstate(invalid="ignore", over="ignore"):
+            whole = (2.0 * column).astype(np.int64)
+            whole = whole if (whole == 2.0 * column).all() else column
+    found = distances(whole)
+    if found is not None:
+        return found.codes, found.size
+    codes, values = pd.factorize(column, sort=True, use_na_sentinel=False)
+    return codes, max(len(values), 1)
+
+
+class Distances(NamedTuple):
+    """Distance of each integer of a column from the least one, and their range."""
+
+    codes: NDArray[np.int64]
+    low: int
+    size: int
+
+
+def distances(column: NDArray[Any]) -> Distances | None:
+    """Distances of integers in a narrow range, which are codes; else None."""
+    if column.dtype.kind not in "bi" or not len(column):
+        return None
+    low, high = int(column.min()), int(column.max())
+    if high - low > len(column):
+        return None
+    codes = column.astype(np.int64, copy=False)
+    return Distances(codes - low if low else codes, low, high - low + 1)
 
 
 def first_rows(kind: NDArray[Any], n_kinds: int) -> NDArray[np.intp]:
@@ -152,7 +162,7 @@ class FeaturePairs:
     ):
         self.names = names
         self._table = left, right
-        self._rows = rows
+        self._rows = np.arange(len(left)) if rows is None else rows
 
     @classmethod
     def of(cls, X: Any) -> FeaturePairs:
@@ -160,14 +170,12 @@ class FeaturePairs:
         return X if isinstance(X, FeaturePairs) else cls(X, np.zeros_like(X))
 
     def __len__(self) -> int:
-        return len(self._table[0] if self._rows is None else self._rows)
+        return len(self._rows)
 
     def __getitem__(self, rows: Any) -> FeaturePairs:
-        inside = np.arange(len(self)) if self._rows is None else self._rows
-        part = FeaturePairs(*self._table, self.names, inside[rows])
+        part = FeaturePairs(*self._table, self.names, self._rows[rows])
         if "contrast" in vars(self):
-            # The part takes over a contrast that is already computed. It is stored by
-            # columns, so rows are taken from the transpose, which keeps that order.
+            # A contrast that is computed is handed on; transposed, it lies by columns.
             places = np.arange(len(self))[rows]
             vars(part)["contrast"] = self.contrast.T.take(places, axis=1).T
         return part
@@ -177,32 +185,28 @@ class FeaturePairs:
         """Number of features of a response."""
         return self._table[0].shape[1]
 
-    def _side(self, side: int) -> Array:
-        """Features of one side, (n_rows, n_features); read-only if rows were chosen."""
-        if self._rows is None:
-            return self._table[side]
-        chosen = self._table[side].take(self._rows, axis=0)
-        # All stages share this array, so a learner must not write into it.
-        chosen.flags.writeable = False
-        return chosen
-
     @cached_property
     def left(self) -> Array:
         """Features of the first response, of shape (n_rows, n_features)."""
-        return self._side(0)
+        return _shared(self._table[0].take(self._rows, axis=0))
 
     @cached_property
     def right(self) -> Array:
         """Features of the second response, of shape (n_rows, n_features)."""
-        return self._side(1)
+        return _shared(self._table[1].take(self._rows, axis=0))
 
     @cached_property
     def contrast(self) -> Array:
         """Features of the first response minus those of the second, read-only."""
+        sides = (side.take(self._rows, axis=0) for side in self._table)
         # Stored by columns (Fortran order), as fits multiply whole columns by weights.
-        contrast = np.subtract(self._side(0), self._side(1), order="F")
-        contrast.flags.writeable = False
-        return contrast
+        return _shared(np.subtract(*sides, order="F"))
+
+
+def _shared(columns: Array) -> Array:
+    """The same array, read-only: all stages share it, and no learner may change it."""
+    columns.flags.writeable = False
+    return columns
 
 
 @dataclass(frozen=True, eq=False)

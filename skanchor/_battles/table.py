@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -11,12 +11,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.exceptions import DuplicateError
-from scipy.sparse import issparse
 
 from skanchor._battles.features import (
-    as_float,
     declared,
-    feature_blocks,
+    feature_block,
     feature_kind,
     feature_stems,
     stems_of,
@@ -27,9 +25,8 @@ from skanchor._battles.labels import (
     code_ids,
     factorize,
     sorted_labels,
-    values_of,
 )
-from skanchor._battles.rows import constant, look_up, renumber
+from skanchor._battles.rows import constant
 from skanchor._checks import check_unmasked
 from skanchor.exceptions import BattlesError
 
@@ -44,43 +41,30 @@ _SIDES = {"model_a": 1.0, "model_b": -1.0}
 
 def as_frame(table: Any) -> nw.DataFrame[Any] | None:
     """Wrap a pandas, polars or pyarrow table in narwhals; None for other objects."""
-    is_list = isinstance(table, (list, tuple)) and len(table) > 0
-    # Some sparse matrices are dicts; check_array raises for them later.
-    if isinstance(table[0] if is_list else table, Mapping) and not issparse(table):
-        kind = type(table).__name__ + " of dicts" * is_list
-        raise TypeError(
-            f"Battles were given as a {kind}; make them a table with "
-            "pandas.DataFrame(X)."
-        )
+    first = table[0] if isinstance(table, (list, tuple)) and len(table) else table
+    if isinstance(first, dict):
+        raise TypeError("Battles are a table: make one with pandas.DataFrame(X).")
     try:
         frame = nw.from_native(table, pass_through=True)
-    except DuplicateError:
-        names = list(getattr(table, "column_names", None) or table.columns)
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise BattlesError(
-            f"The columns {twice} occur more than once; rename or drop the copies."
-        ) from None
+    except DuplicateError as error:
+        raise BattlesError(f"{error}. Rename or drop the copies.") from None
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError(
-            f"A lazy table ({type(table).__name__}) has no rows yet; collect it first."
-        )
+        kind = type(table).__name__
+        raise TypeError(f"A lazy table ({kind}) has no rows yet; collect it first.")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
+def require_columns(present: Iterable[Any], wanted: Iterable[str]) -> None:
     """Raise if a table lacks one of the wanted columns, or a name is no text."""
     present = list(present)
-    other = [name for name in present if not isinstance(name, str)]
-    if other:
-        raise BattlesError(
-            f"The name of column {other[0]!r} is no text; rename it, or all with "
-            "table.columns = table.columns.map(str)."
-        )
+    for name in present:
+        if not isinstance(name, str):
+            raise BattlesError(f"The name of column {name!r} is no text; rename it.")
     missing = [name for name in wanted if name not in present]
     if missing:
         raise BattlesError(
             f"The battles table lacks the columns {missing}; it has {present[:20]}. "
-            "Rename columns with columns={'given': 'standard'}.",
+            "Rename columns with columns={'given': 'standard'}."
         )
 
 
@@ -108,8 +92,7 @@ def encode(table: Any) -> dict[str, Any]:
         return _encode_by_place(by_place, tuple(map(str, names)))
     require_columns(names, ["model_a", "model_b"])
     stems = feature_stems(frame)
-    sides = ["model_a", "model_b"]
-    columns = _encode_sides([frame[name] for name in sides], sides)
+    columns = _encode_sides([frame["model_a"], frame["model_b"]], "model_a", "model_b")
     if "judge" in names:
         codes, labels = code_ids(frame["judge"], "judge")
         # The label "human" is a text, which other types of labels never equal.
@@ -117,19 +100,20 @@ def encode(table: Any) -> dict[str, Any]:
         columns["judges"], (places,) = sorted_labels([labels[is_judge]], "judge")
         code_of = np.full(len(labels), -1)
         code_of[is_judge] = places
-        columns["judge"] = look_up(code_of, codes)
+        columns["judge"] = code_of.take(codes)
     if "shown_first" in names:
         codes, values = factorize(frame["shown_first"], "Column 'shown_first'")
         unknown = [value for value in values if value not in _SIDES]
         if unknown:
             raise BattlesError(
-                f"Column 'shown_first' holds {unknown[:5]}; use 'model_a', 'model_b' "
-                "or null for unknown."
+                f"Column 'shown_first' holds {unknown[:5]}; use {[*_SIDES]} or null."
             )
         # Code -1, of a null, picks the zero at the end.
         signs = np.array([*(_SIDES[value] for value in values), 0.0])
-        columns["order"] = look_up(signs, codes)
-    columns["features_left"], columns["features_right"] = feature_blocks(frame, stems)
+        columns["order"] = signs.take(codes)
+    for name, side in (("features_left", "_a"), ("features_right", "_b")):
+        pairs = [stem + side for stem in stems]
+        columns[name] = feature_block([frame[one] for one in pairs], pairs, len(frame))
     columns["feature_names"] = tuple(map(without_declaration, stems))
     return columns
 
@@ -145,14 +129,16 @@ def has_standard_names(frame: nw.DataFrame[Any]) -> bool:
     return bool({"model_a", "model_b", "judge"} & set(frame.columns))
 
 
-def _encode_sides(columns: list[Any], names: Iterable[str]) -> dict[str, Any]:
+def _encode_sides(columns: list[Any], *names: str) -> dict[str, Any]:
     """Columns of votes in which the left model was shown first."""
-    coded = [code_ids(*one) for one in zip(columns, names, strict=False)]
-    models, places = sorted_labels(
-        [labels for _, labels in coded], "model_a and model_b"
-    )
+    coded = [
+        code_ids(column, name) for column, name in zip(columns, names, strict=True)
+    ]
+    models, places = sorted_labels([labels for _, labels in coded], "models")
     left, right = (
-        renumber(codes, place) for place, (codes, _) in zip(places, coded, strict=True)
+        # Labels may have been in order already.
+        codes if (place == np.arange(len(place))).all() else place.take(codes)
+        for place, (codes, _) in zip(places, coded, strict=True)
     )
     return {
         "models": models,
@@ -174,16 +160,13 @@ def _encode_by_place(columns: list[Any], names: tuple[str, ...]) -> dict[str, An
     if len(columns[0]) == 0:
         raise BattlesError("Found array with 0 sample(s); give at least one battle.")
     shown = names or tuple(f"column {i}" for i in range(len(columns)))
-    found = _encode_sides(columns[:2], shown)
-    features = list(map(as_float, map(values_of, columns[2:]), shown[2:]))
-    block = np.column_stack([np.empty((len(columns[0]), 0)), *features])
-    default = tuple(f"x{i}" for i in range(block.shape[1]))
+    block = feature_block(columns[2:], shown[2:], len(columns[0]))
     # A bare array has one feature value per battle. It is the contrast of the two
     # sides: the second side has zeros.
-    return found | {
+    return _encode_sides(columns[:2], *shown[:2]) | {
         "features_left": block,
         "features_right": np.zeros_like(block),
-        "feature_names": names[2:] or default,
+        "feature_names": names[2:] or tuple(f"x{i}" for i in range(block.shape[1])),
         "named": False,
     }
 
@@ -288,10 +271,9 @@ def split_battles(
     if without is not None:
         dropped = _matching(frame, without, "judges to drop")
         frame = frame.filter(~nw.col("judge").is_in(dropped))
-    if not is_default:
-        frame = _with_people(frame, human, judges)
-    if pool is not None:
-        frame = _with_one_judge(frame, pool)
+    if not is_default or pool is not None:
+        people = [HUMAN] if is_default else _people(frame, human, judges)
+        frame = _with_judges(frame, people, pool)
     if features is not None or drop_features is not None:
         frame = _with_features(frame, features, drop_features)
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
@@ -304,28 +286,30 @@ def _listed(labels: Any) -> list[Any]:
 
 
 def _judge_labels(frame: nw.DataFrame[Any]) -> list[Any]:
-    return [label for label in frame["judge"].unique().to_list() if label is not None]
+    return frame["judge"].drop_nulls().unique().to_list()
 
 
 def _matching(frame: nw.DataFrame[Any], wanted: Any, what: str) -> list[Any]:
     """Labels of judges that equal or match a wanted one; raise if one matches none."""
+    labels, found = _judge_labels(frame), []
+    for pattern in _listed(wanted) or [None]:
+        matches = [
+            label
+            for label in labels
+            if label == pattern
+            or (isinstance(label, str) and fnmatchcase(label, str(pattern)))
+        ]
+        if not matches:
+            raise BattlesError(
+                f"No row of column 'judge' holds the {what} {[pattern]}; it holds "
+                f"{labels[:10]}."
+            )
+        found += matches
+    return found
 
-    def matches(label: Any, pattern: Any) -> bool:
-        texts = isinstance(label, str) and isinstance(pattern, str)
-        return bool(label == pattern) or (texts and fnmatchcase(label, pattern))
 
-    labels, wanted = _judge_labels(frame), _listed(wanted)
-    absent = [one for one in wanted if not any(matches(x, one) for x in labels)]
-    if absent or not wanted:
-        raise BattlesError(
-            f"No row of column 'judge' holds the {what} {absent}; it holds "
-            f"{labels[:10]}."
-        )
-    return [label for label in labels if any(matches(label, one) for one in wanted)]
-
-
-def _with_people(frame: nw.DataFrame[Any], human: Any, judges: Any) -> Any:
-    """Name people "human"; where they have several labels, these become raters."""
+def _people(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]:
+    """Labels of the judges that are people's."""
     labels = _judge_labels(frame)
     if judges is None:
         people = _matching(frame, human, "human labels")
@@ -334,42 +318,30 @@ def _with_people(frame: nw.DataFrame[Any], human: Any, judges: Any) -> Any:
     else:
         models = _matching(frame, judges, "judges")
         people = [label for label in labels if label not in models]
-        if not people:
-            raise BattlesError(
-                f"The judges {models} are all that column 'judge' holds, so no row is "
-                "by a human."
-            )
     # Rows of people get the label "human", so no judge may have it already.
-    if HUMAN in labels and HUMAN not in people:
+    if not people or (HUMAN in labels and HUMAN not in people):
         raise BattlesError(
-            f"Column 'judge' holds {HUMAN!r} beside the human labels {people}; name it "
-            "among them, or rename that judge first."
+            f"Of the labels of column 'judge', {labels[:10]}, people have {people}. "
+            f"Name those of people, with {HUMAN!r} among them, or rename that judge."
         )
-    is_person = nw.col("judge").is_in(people)
-    columns = {"judge": nw.when(is_person).then(nw.lit(HUMAN)).otherwise(_judge_text())}
-    if len(people) > 1 and "rater" not in frame.columns:
-        columns["rater"] = nw.when(is_person).then(_judge_text())
-    return frame.with_columns(**columns)
+    return people
 
 
-def _with_one_judge(frame: nw.DataFrame[Any], name: Any) -> nw.DataFrame[Any]:
-    """Give all judges one name."""
-    if not isinstance(name, str) or name.strip().casefold() in ("", HUMAN):
-        raise BattlesError(
-            f"pool is the name that all judges get, such as 'judges', got {name!r}."
-        )
-    judge = _judge_text()
-    is_judge = (judge != HUMAN) & ~judge.is_null()
-    return frame.with_columns(
-        judge=nw.when(is_judge).then(nw.lit(name)).otherwise(judge)
-    )
+def _with_judges(frame: nw.DataFrame[Any], people: list[Any], pool: Any) -> Any:
+    """Name people "human" and judges by one name; several labels of people are raters.
 
-
-def _judge_text() -> nw.Expr:
-    """The judge column as text, in which what is missing stays missing."""
-    column = nw.col("judge")
+    What is missing stays missing.
+    """
+    if str(pool).strip().casefold() in ("", HUMAN):
+        raise BattlesError(f"pool is the name of all judges, but got {pool!r}.")
     # Before its third version pandas makes the text "None" of a missing object.
-    return nw.when(~column.is_null()).then(column.cast(nw.String))
+    is_known, text = ~nw.col("judge").is_null(), nw.col("judge").cast(nw.String)
+    is_person = nw.col("judge").is_in(people)
+    judge = nw.when(is_known).then(text if pool is None else nw.lit(str(pool)))
+    columns = {"judge": nw.when(is_person).then(nw.lit(HUMAN)).otherwise(judge)}
+    if len(people) > 1 and "rater" not in frame.columns:
+        columns["rater"] = nw.when(is_person).then(text)
+    return frame.with_columns(**columns)
 
 
 def _with_features(

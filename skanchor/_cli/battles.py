@@ -85,11 +85,10 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
         tools[0] if len(tools) == 1 else tools,
         options.encoding,
         options.drop_invalid,
-        coded=True,
         flags=_repeated_flags(options),
     )
     if given is not None:
-        return table, given.of(table.source)
+        return table, given.edited(source=table.source)
     columns = list(map(str, table.frame.columns))
     lost = [name for name in renames if name not in columns]
     if lost:
@@ -100,7 +99,8 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
         old: new if new in ROLES_OF_COLUMNS else f"keep as {new}"
         for old, new in renames.items()
     }
-    return table, Mapping.of_table(table, roles, labels, options.human)
+    mapping = Mapping.propose(table, columns=roles, labels=labels, human=options.human)
+    return table, mapping
 
 
 def _repeated_flags(options: argparse.Namespace) -> list[str]:
@@ -130,7 +130,7 @@ def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
         X, y, counts = demo.data, demo.target, None
     else:
         table, mapping = read_mapping(options)
-        X, y, counts = mapping.built(table)
+        X, y, counts = mapping.apply(table)
     renamed = dict(X.attrs.get("renamed", {}))
     X, y = split_battles(
         _with_text_features(X.assign(winner=y), options.text_columns),
@@ -219,7 +219,7 @@ def groups_of(X: Any, names: list[str] | None) -> Any:
         return names[0]
     import pandas as pd
 
-    from skanchor._battles import join_groups
+    from skanchor._battles.grouping import join_groups
 
     # The name of the series is shown under the leaderboard.
     groups = pd.Series(join_groups(X, names), name=", ".join(names))

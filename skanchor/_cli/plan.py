@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skanchor.readouts import Answer
     from skanchor.reports.text import Readout
 
-_OF_DESIGN = ("--targets", "--floor")
+_OF_DESIGN = ("--costs", "--floor")
 
 
 def plan(options: argparse.Namespace) -> None:
@@ -27,8 +27,7 @@ def plan(options: argparse.Namespace) -> None:
                 "--budget needs the price of a row, as in --costs human=1 judges=0.05"
             )
     elif options.widths is not None:
-        idle = ("--costs", *_OF_DESIGN)
-        refuse_typed(options, idle, "does not go with --widths")
+        refuse_typed(options, _OF_DESIGN, "does not go with --widths")
     else:
         refuse_typed(options, _OF_DESIGN, "goes with --budget")
         why = "does not go with the worth of verdicts, which has no interval"
@@ -43,7 +42,7 @@ def plan(options: argparse.Namespace) -> None:
         found = anchor.outlook(options.widths or None, model, options.level)
         readout = _by_model("outlook", found, found.to_dict())
     else:
-        worth = anchor.worth(costs or None, model)
+        worth = anchor.worth(model)
         readout = _by_model("worth", worth, {"worth": worth.to_dict()["rows"]})
     deliver(readout, options)
 
@@ -69,16 +68,9 @@ def _design(
     from skanchor.reports.tables import table_of
     from skanchor.reports.text import Readout
 
-    targets = options.targets or "scores"
     found = anchor.design(
-        options.budget, costs, targets, floor=options.floor, level=options.level
+        options.budget, costs, floor=options.floor, level=options.level
     )
     bought = found.table.assign(gain=1e6 * found.table["gain"])
     tables = [table_of("design", bought, "What to buy")]
-    for model in found.separation.index.unique("model"):
-        rows = found.separation.loc[model].rename_axis("opponent")
-        # Models that are clearly apart, now and then, are left out.
-        rows = rows[~rows["now"] | (rows["probability"] < 0.995)]
-        rows = rows.sort_values("difference", key=abs, kind="stable")
-        tables.append(table_of("separation", rows, f"Separated from {model}?"))
     return Readout("design", found.table, found.to_dict(), tables, found.sentences)

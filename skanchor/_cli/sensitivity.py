@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skanchor.reports.text import Readout
 
 _FAVOURS = ("--gamma", "--favouring", "--family")
-_OF_ROWS = ("--goal", "--by", "--model", "--opponent", "--max-seconds")
+_OF_ROWS = ("--goal", "--by", "--model", "--opponent")
 
 
 def sensitivity(options: argparse.Namespace) -> None:
@@ -88,7 +88,6 @@ def _fragility(options: argparse.Namespace) -> Readout:
         by=options.by or "row",
         model=typed_label(anchor.models_, options.model),
         level=options.level,
-        max_seconds=options.max_seconds,
     )
     by_model = found.table.reset_index("opponent")
     tables = [
@@ -103,15 +102,11 @@ def _fragility(options: argparse.Namespace) -> Readout:
         dropped = count.to_frame("count").reset_index(columns[1:])
         tables.append(table_of("rows", dropped, "Which rows"))
     statements = [
-        {
-            **row,
-            "rows": records_of(found.rows(row["model"], row["opponent"])),
-            "path": found.path(row["model"], row["opponent"]).to_dict("records"),
-        }
+        {**row, "rows": records_of(found.rows(row["model"], row["opponent"]))}
         for row in found.to_dict()["rows"]
     ]
     record = {
-        **{name: getattr(found, name) for name in ("goal", "by", "source", "finished")},
+        **{name: getattr(found, name) for name in ("goal", "by", "source")},
         "level": options.level,
         "fragility": statements,
     }

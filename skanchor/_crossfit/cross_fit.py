@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._crossfit.folds import FoldPlan, rows_held_out
-from skanchor._crossfit.one_fold import (
-    FoldResult,
-    FoldStart,
-    fit_fold,
-    influence_by_row,
-)
+from skanchor._crossfit.full_fit import FullFit
+from skanchor._crossfit.one_fold import FoldResult, fit_fold, influence_by_row
 from skanchor._crossfit.parallel import stream_plan
-from skanchor._crossfit.stages import FullFit
+from skanchor._crossfit.stages import fit_history
 from skanchor._estimators.judges import WEAK_SENSITIVITY
+from skanchor._model.influence import influence_of
+from skanchor._model.newton import grams_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._text import first_five
 from skanchor._typing import Array
-from skanchor.exceptions import DataWarning, InstabilityWarning
+from skanchor.exceptions import (
+    DataWarning,
+    InstabilityWarning,
+)
 from skanchor.warning_log import warn, warn_of_parts
 
 FAR = 3.0
@@ -36,12 +37,6 @@ FARTHEST = 100.0
 
 LEAST_NOISE = 1e-20
 """Share of the variance of independent votes below which a variance is rounding."""
-
-STEADY = (
-    "Add rows, use fewer folds (cv), or set a ridge penalty such as "
-    "LinearBias(alpha=0.01)."
-)
-"""What helps where scores are not determined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +91,29 @@ class RowInfluence:
 
     def values(self) -> Array:
         """Mean over the repeats, of shape (n_rows, n_models)."""
-        sample = self.sample
+        sample, sources = self.sample, list[SourceRows]()
         n_rows = len(self.plans[0].fold) if self.plans else len(sample)
         total = np.zeros((n_rows, len(sample.X.models)))
-        sources: list[SourceRows] = []
         for plan, folds in zip(self.plans, self.repeats, strict=True):
             for number, influence in enumerate(folds):
                 share = plan.held_out(number)
                 test = np.flatnonzero(share)
                 if isinstance(influence, RieszWeights):
-                    sources = sources or source_rows(
-                        sample, spans_of(self.learners, sample)
-                    )
+                    spans = [] if sources else spans_of(self.learners, sample)
+                    sources = sources or source_rows(sample, spans)
                     held_out = rows_held_out(sources, share)
                     influence = influence_by_row(influence, held_out, len(sample))[test]
-                rows = np.flatnonzero(plan.fold == number)
-                place = rows if plan.cell is None else plan.cell[rows]
-                if plan.size is not None:
+                rows = cells = np.flatnonzero(plan.fold == number)
+                if plan.cell is not None and sample.multiplicity is not None:
                     # Equal rows of a fold share the influence of their cell evenly.
-                    influence = influence / (share * plan.size)[test, None]
-                at = np.searchsorted(test, place)
+                    cells, size = plan.cell[rows], share * sample.multiplicity
+                    influence = influence / size[test, None]
+                at = np.searchsorted(test, cells)
                 total[rows] += influence[at] / len(self.repeats)
         return total
 
 
+# ------------------------------------------------------------------------ sum of folds
 def cross_fit(
     full: FullFit,
     plans: Sequence[FoldPlan],
@@ -144,9 +138,11 @@ def cross_fit(
     repeats : list of Repeat
     influence : RowInfluence
     """
-    start = FoldStart.of(full)
+    if full.chain.is_fixed:
+        # Once, before copies of the fit go to other processes.
+        full.start  # noqa: B018
     places = [(plan, number) for plan in plans for number in range(plan.n_folds)]
-    jobs = [(start, *place, offset) for offset, place in enumerate(places, start=1)]
+    jobs = [(full, *place, offset) for offset, place in enumerate(places, start=1)]
     done = stream_plan(fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
     return collect_folds(full, plans, done)
 
@@ -154,53 +150,26 @@ def cross_fit(
 def collect_folds(
     full: FullFit, plans: Sequence[FoldPlan], done: Iterable[FoldResult]
 ) -> tuple[list[Repeat], RowInfluence]:
-    """Add up the folds of each repeat, and pass on their warnings.
-
-    Parameters
-    ----------
-    full : FullFit
-        The fit of all rows.
-    plans : sequence of FoldPlan
-        Folds of each repeat.
-    done : iterable of FoldResult
-        Every fold, repeat by repeat; read once.
-
-    Returns
-    -------
-    repeats : list of Repeat
-    influence : RowInfluence
-    """
-    rest = iter(done)
-    repeats = [[next(rest) for _ in range(plan.n_folds)] for plan in plans]
+    """Add up the folds of each repeat, and pass on their warnings."""
+    results = iter(done)
+    repeats = [[next(results) for _ in range(plan.n_folds)] for plan in plans]
     by_fold: dict[int, list[Warning]] = {}
     for folds in repeats:
         for number, fold in enumerate(folds):
             by_fold.setdefault(number, []).extend(fold.warnings)
     # Before the sums, which look at the result of all folds.
     warn_of_parts(by_fold, "In folds {}, not on all rows")
-    sample = full.sample.with_battles(full.chain.X)
     values = [
         [one.weights if one.values is None else one.values for one in folds]
         for folds in repeats
     ]
+    sample = full.sample.with_battles(full.chain.X)
     influence = RowInfluence(sample, plans, values, full.chain.learners)
     return [sum_folds(full, folds) for folds in repeats], influence
 
 
 def sum_folds(full: FullFit, folds: Sequence[FoldResult]) -> Repeat:
-    """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2).
-
-    Parameters
-    ----------
-    full : FullFit
-        The fit of all rows.
-    folds : sequence of FoldResult
-        All folds of one repeat.
-
-    Returns
-    -------
-    Repeat
-    """
+    """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2)."""
     influence = folds[0].influence
     for fold in folds[1:]:
         influence = influence + fold.influence
@@ -223,30 +192,26 @@ def sum_folds(full: FullFit, folds: Sequence[FoldResult]) -> Repeat:
         sampling = expected
     inflation = 1.0 if full.items is None else full.items.inflation
     items = inflation * np.mean([one.item_covariance for one in weights], axis=0)
-    covariance, X = sampling.sum(axis=0), full.sample.X
+    covariance = sampling.sum(axis=0)
     # The correction is one Newton step, which is accurate only near the plug-in. A
     # score is unstable if a fold's plug-in lies far from that of all rows, if the step
     # is several logits long, or if its variance is zero or far beyond all scores.
-    apart = np.abs([fold.scores - full.chain.scores for fold in folds])
-    variance = np.diag(covariance)
-    unstable = (apart > FAR).any(axis=0) | (np.abs(step) > FAR) | (variance == 0.0)
+    scores, variance = full.chain.scores, np.diag(covariance)
+    apart = np.abs([fold.scores - scores for fold in folds]) > FAR
+    unstable = apart.any(axis=0) | (np.abs(step) > FAR) | (variance == 0.0)
     unstable |= ~(variance < FARTHEST**2)
-    too_few = (~unstable & ~X.is_new).sum() < 2
+    too_few = (~unstable & ~full.sample.X.is_new).sum() < 2
     if too_few or not all(one.fit.converged for one in weights):
         # Scores are identified only up to a constant, so fewer than two stable
         # historical ones leave none determined. Nor does a fit that found no minimum.
         unstable[:] = True
     if unstable.any():
-        far = np.flatnonzero((apart[:, unstable] > FAR).any(axis=1)).tolist()
-        places = f", and folds {far} place them {FAR:g} logits off" if far else ""
-        why = ": the correction of the plug-in is too large for one step" + places
-        weak = _weak_judges(X.judges.tolist(), weights)
-        warn(undetermined_scores(X.models[unstable].tolist(), why, weak))
+        _warn_of_unstable(full.sample, unstable, apart[:, unstable], weights)
     lost = np.any([one.undetermined for one in weights], axis=0)
     return Repeat(
         plug_in,
         # An unreliable correction is dropped; its error becomes infinite.
-        np.where(unstable, full.chain.scores, plug_in + step),
+        np.where(unstable, scores, plug_in + step),
         covariance + items,
         np.concatenate([sampling, items[None]]),
         influence.largest,
@@ -254,22 +219,32 @@ def sum_folds(full: FullFit, folds: Sequence[FoldResult]) -> Repeat:
     )
 
 
-def _weak_judges(judges: list[Any], weights: list[RieszWeights]) -> str:
-    """Say which judges hardly tell models apart in which folds, the weakest first."""
-    fits = [one.fit for one in weights]
+def _warn_of_unstable(
+    sample: Sample,
+    unstable: NDArray[np.bool_],
+    apart: NDArray[np.bool_],
+    weights: list[RieszWeights],
+) -> None:
+    """Warn of unstable scores, with the folds and the judges that make them so."""
+    why, causes = ": the correction of the plug-in is too large for one step", []
+    if apart.any():
+        far = np.flatnonzero(apart.any(axis=1)).tolist()
+        why += f", and folds {far} place them {FAR:g} logits off"
     # Of shape (n_folds, n_judges); people, who come first, have sensitivity one.
+    fits = [one.fit for one in weights]
     slopes = np.array([fit.x[fit.layout.sensitivities][1:] for fit in fits])
-    least = slopes.min(axis=0)
-    weak = [m for m in np.argsort(least, kind="stable") if least[m] < WEAK_SENSITIVITY]
-    causes = [
-        f"judge {judges[m]!r} in folds "
-        f"{np.flatnonzero(slopes[:, m] < WEAK_SENSITIVITY).tolist()} "
-        f"(down to {least[m]:.2g})"
-        for m in weak[:5]
-    ]
+    is_weak, judges = slopes < WEAK_SENSITIVITY, sample.X.judges.tolist()
+    weakest = np.argsort(slopes.min(axis=0), kind="stable")
+    weak = [m for m in weakest.tolist() if is_weak[:, m].any()]
+    for m in weak[:5]:
+        causes.append(
+            f"judge {judges[m]!r} in folds {np.flatnonzero(is_weak[:, m]).tolist()} "
+            f"(down to {slopes[:, m].min():.2g})"
+        )
     if len(weak) > 5:
         causes.append(f"{len(weak) - 5} more")
-    return f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""
+    tail = f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""
+    warn(undetermined_scores(sample.X.models[unstable].tolist(), why, tail))
 
 
 def undetermined_scores(
@@ -278,7 +253,68 @@ def undetermined_scores(
     """Warning of models that keep the plug-in score, with an infinite error."""
     return InstabilityWarning(
         f"The scores of {first_five(names)} are not determined{why}. They keep the "
-        f"plug-in score, with an infinite error.{causes} {STEADY}",
+        f"plug-in score, with an infinite error.{causes} Add rows, use fewer folds "
+        "(cv), or set a ridge penalty such as LinearBias(alpha=0.01).",
         code="undetermined-scores",
         subject=names,
     )
+
+
+# --------------------------------------------------------------------------- no judges
+def votes_alone(
+    full: FullFit, cell: NDArray[np.intp] | None
+) -> tuple[list[Repeat], RowInfluence]:
+    """Put the fit of the votes in the place of a cross-fit.
+
+    At the maximum of the likelihood the influence of the votes adds up to zero: there
+    is nothing to correct, and its squares add up to the sandwich. New models are fitted
+    with the others.
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows, without judges.
+    cell : ndarray of shape (n_rows,) or None
+        Cell of each row of the table.
+
+    Returns
+    -------
+    repeats : list of Repeat
+        One.
+    influence : RowInfluence
+    """
+    chain, sample, X = full.chain, full.sample, full.sample.X
+    if X.is_new.any():
+        everyone = sample.with_battles(X.with_columns(new_models=()))
+        chain = fit_history(full.stages, everyone)
+    btl, known = chain.btl, chain.fit
+    at = [X.models.tolist().index(model) for model in btl.models_.tolist()]
+    # Scores are centred over the historical models, which all have one.
+    layout = replace(known.layout, is_new=X.is_new)
+    fit = replace(known.fit, layout=layout)
+    centring = layout.targets[layout.scores]
+    covariance, is_lost = np.zeros_like(centring), np.ones(len(X.models), dtype=bool)
+    # A score whose error is infinite is marked so.
+    covariance[np.ix_(at, at)] = np.nan_to_num(btl.covariance_, posinf=0.0)
+    is_lost[at] = btl.unbounded_
+    covariance, scores = centring.T @ covariance @ centring, centring.T @ fit.scores
+    weights = [rows.weight for rows in known.sources]
+    grams = grams_of(fit, known.sources, weights)
+    riesz = RieszWeights.solve(fit, grams, fit.precision)
+    largest = np.zeros(len(X.models))
+    if X.is_new.any():
+        largest = influence_of(riesz, known.sources, 0).largest
+    repeat = Repeat(
+        plug_in=scores,
+        estimate=scores,
+        covariance=covariance,
+        part_covariances=np.stack([covariance, *np.zeros((3, *covariance.shape))]),
+        largest=largest,
+        undetermined=riesz.undetermined | is_lost,
+    )
+    n_rows = len(sample) if cell is None else len(cell)
+    plan = FoldPlan(np.zeros(n_rows, dtype=np.int8), 1)
+    if cell is not None and sample.multiplicity is not None:
+        plan = plan.merged(cell, sample.multiplicity)
+    sample = sample.with_battles(chain.X)
+    return [repeat], RowInfluence(sample, [plan], [[riesz]], chain.learners)

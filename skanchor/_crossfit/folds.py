@@ -12,14 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import look_up
 from skanchor._battles.grouping import RowGroups
 from skanchor._crossfit.source_kfold import SourceKFold
-from skanchor._model.graph import count_components
+from skanchor._model.graph import components, count_components
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array, Split
-from skanchor.exceptions import located
+from skanchor.exceptions import BattlesError
 
 MOST_DRAWS = 20
 """Most times that folds are drawn to keep the human votes of each model apart."""
@@ -27,29 +26,26 @@ MOST_DRAWS = 20
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FoldPlan(Sequence[Split]):
-    """Folds that hold each row out once; each trains on the other rows.
+    """Folds that hold each row out once; each trains on all other rows.
 
     A sequence of pairs (train, test) of row numbers, which are listed when asked for.
 
     Attributes
     ----------
     fold : ndarray of shape (n_rows,)
-        Fold that holds each row out, -1 for rows that have no influence; integers that
-        may be narrow.
+        Fold that holds each row of the table out, -1 for rows that have no influence;
+        integers that may be narrow.
     n_folds : int
         Number of folds.
-    idle : ndarray of shape (n_folds, n_rows), optional
-        Rows that a given plan neither trains on nor holds out.
-    cell, size, shares : ndarray, optional
-        Where equal rows were merged: cell of each row, number of rows of each cell, and
-        by fold the share of these that it holds out, of shape (n_folds, n_cells).
+    cell : ndarray of shape (n_rows,), optional
+        Cell that each row of the table was merged into.
+    shares : ndarray of shape (n_folds, n_cells), optional
+        Share of the rows of each cell that a fold holds out.
     """
 
     fold: NDArray[Any]
     n_folds: int
-    idle: NDArray[np.bool_] | None = None
     cell: NDArray[Any] | None = None
-    size: Array | None = None
     shares: Array | None = None
 
     def merged(self, cell: NDArray[Any], size: Array) -> FoldPlan:
@@ -58,7 +54,7 @@ class FoldPlan(Sequence[Split]):
         n, width = len(size), self.n_folds + 1
         at = cell.astype(np.intp) * width + self.fold + 1
         number = np.bincount(at, minlength=n * width).reshape(n, width).T[1:]
-        return replace(self, cell=cell, size=size, shares=number / size)
+        return replace(self, cell=cell, shares=number / size)
 
     def __len__(self) -> int:
         return self.n_folds
@@ -67,10 +63,8 @@ class FoldPlan(Sequence[Split]):
         if isinstance(number, slice):
             return [self[k] for k in range(self.n_folds)[number]]
         k = range(self.n_folds)[number]
-        train = (self.fold != k) & (self.fold >= 0)
-        if self.idle is not None:
-            train &= ~self.idle[k]
-        return np.flatnonzero(train), np.flatnonzero(self.fold == k)
+        is_train = (self.fold != k) & (self.fold >= 0)
+        return np.flatnonzero(is_train), np.flatnonzero(self.fold == k)
 
     def __iter__(self) -> Iterator[Split]:
         return (self[k] for k in range(self.n_folds))
@@ -81,24 +75,10 @@ class FoldPlan(Sequence[Split]):
             return np.asarray(self.shares[number])
         return (self.fold == number).astype(np.float64)
 
-    def trained(self, number: int) -> Array:
-        """Share of each row, or cell, that a fold trains on."""
-        share = 1.0 - self.held_out(number)
-        if self.idle is None:
-            return share
-        idle: NDArray[Any] = self.idle[number]
-        if self.cell is not None and self.size is not None:
-            idle = np.bincount(self.cell[idle], minlength=len(self.size)) / self.size
-        return np.asarray(share - idle)
-
 
 # ------------------------------------------------------------- folds, drawn or given
 def make_plans(
-    cv: Any,
-    n_repeats: int,
-    sample: Sample,
-    random_state: Any,
-    cell: NDArray[np.intp] | None = None,
+    cv: Any, n_repeats: int, sample: Sample, random_state: Any, cells: Any = None
 ) -> list[FoldPlan]:
     """Folds of each repeat.
 
@@ -112,55 +92,61 @@ def make_plans(
         Rows whose roles are decided.
     random_state : int, RandomState or None
         Seed of the folds.
-    cell : ndarray of shape (n_rows,), optional
-        Row of the sample that each row of the table was merged into, where ``cv`` is a
-        number: folds are of the rows of the table.
+    cells : Cells, optional
+        Which rows of the table the rows of the sample stand for: folds are of the rows
+        of the table. None where these are the same.
 
     Returns
     -------
     list of FoldPlan
     """
+    cell = None if cells is None else cells.cell
     if isinstance(cv, Integral):
         random = check_random_state(random_state)
         # True is an integer to Python, but no size to numpy.
         seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
         return [_draw_plan(sample, int(cv), seed, cell) for seed in seeds.tolist()]
+    rows = sample if cell is None else cells.rows_of(sample)
     if hasattr(cv, "split"):
-        splits = (cv.split(sample.X, sample.y, sample.groups) for _ in range(n_repeats))
-        plans = [_check_plan(one, sample) for one in splits]
-        if n_repeats > 1 and np.array_equal(plans[0].fold, plans[1].fold):
+        given = [cv.split(rows.X, rows.y, rows.groups) for _ in range(n_repeats)]
+    else:
+        given = cv if len(cv) > 0 and not _is_split(cv[0]) else [cv]
+    plans = [_check_plan(plan, rows) for plan in given]
+    if hasattr(cv, "split") and len(plans) > 1:
+        if np.array_equal(plans[0].fold, plans[1].fold):
             raise ValueError(
                 f"cv gives the same folds each time, so that n_repeats={n_repeats} "
                 "repeats nothing: leave its random_state at None, or give cv a number "
                 "of folds."
             )
+    if cell is None or sample.multiplicity is None:
         return plans
-    is_nested = len(cv) > 0 and not _is_split(cv[0])
-    return [_check_plan(plan, sample) for plan in (cv if is_nested else [cv])]
+    return [plan.merged(cell, sample.multiplicity) for plan in plans]
 
 
 def _draw_plan(
     sample: Sample, n_folds: int, seed: int, cell: NDArray[np.intp] | None
 ) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
-    # Rows that have no influence take no place in a fold.
-    is_counted, part, part_cell = sample.counts, sample.X, cell
-    if cell is not None:
-        is_counted = look_up(is_counted, cell)
     counted: Any = slice(None)
-    if not is_counted.all():
-        counted = np.flatnonzero(is_counted)
+    is_counted, X = sample.counts, sample.X
+    if cell is not None:
+        is_counted = is_counted.take(cell)
+    cell_of_counted, chosen = cell, np.flatnonzero(is_counted)
+    if len(chosen) < len(is_counted):
+        # Rows that have no influence take no place in a fold.
+        counted = chosen
         if cell is None:
-            part = part.without_features()[counted]
+            X = X.without_features()[chosen]
         else:
-            part_cell = cell[counted]
+            cell_of_counted = cell[chosen]
     groups = None if sample.groups is None else RowGroups(sample.groups[counted])
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
     # Narrow integers, as a table may have many rows.
     fold = np.full(len(is_counted), -1, dtype=np.min_scalar_type(-n_folds))
     for _ in range(MOST_DRAWS):
-        fold[counted] = splitter.assign_folds(part, groups, part_cell)
+        fold[counted] = splitter.assign_folds(X, groups, cell_of_counted)
         plan = FoldPlan(fold, n_folds)
         if cell is not None and sample.multiplicity is not None:
             plan = plan.merged(cell, sample.multiplicity)
@@ -171,17 +157,20 @@ def _draw_plan(
 
 def _keeps_scale(sample: Sample, plan: FoldPlan) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
-    counts = sample.counts.astype(np.float64)
-    whole = wins_of_votes(sample, counts)
-    kept = (wins_of_votes(sample, counts * plan.trained(k)) for k in range(len(plan)))
-    # Most training sets have votes of all kinds, and need no search.
-    others = [wins for wins in kept if not np.array_equal(wins, whole)]
-    known = count_components(whole) if others else None
-    return all(count_components(wins) == known for wins in others)
+    whole, known = wins_of_votes(sample, sample.counts), None
+    for number in range(plan.n_folds):
+        trained = sample.counts & (plan.held_out(number) < 1.0)
+        wins = wins_of_votes(sample, trained)
+        # Most training sets have votes of all kinds, and need no search.
+        if not np.array_equal(wins, whole):
+            known = count_components(whole) if known is None else known
+            if count_components(wins) != known:
+                return False
+    return True
 
 
-def wins_of_votes(sample: Sample, weight: Array) -> Array:
-    """One where a vote of positive weight prefers a model to another, else zero.
+def wins_of_votes(sample: Sample, is_counted: NDArray[np.bool_]) -> Array:
+    """One where a vote that counts prefers a model to another, else zero.
 
     Returns
     -------
@@ -189,7 +178,7 @@ def wins_of_votes(sample: Sample, weight: Array) -> Array:
         First by the preferred model. Votes on new models are left out.
     """
     X, size = sample.X, len(sample.X.models)
-    votes = np.flatnonzero(X.is_human & ~X.involves_new & X.is_usable & (weight > 0))
+    votes = np.flatnonzero(is_counted & X.is_human & X.is_usable & ~X.involves_new)
     left, right, y = X.left[votes], X.right[votes], sample.y[votes]
     wins = np.zeros((size, size))
     wins[left[y > 0], right[y > 0]] = 1.0
@@ -200,30 +189,38 @@ def wins_of_votes(sample: Sample, weight: Array) -> Array:
 def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
     """Refuse a plan that does not hold out every row that counts exactly once."""
     rows, n_rows = np.flatnonzero(sample.counts), len(sample)
+    times, fold, number = np.zeros(n_rows, dtype=int), np.full(n_rows, -1), -1
     listed = ""
     if sample.inputs.counted:
         listed = (
             f" Weights count rows here: cv numbers the {n_rows} rows of the table that "
             "lists each row as often as its weight says."
         )
-    times, fold = np.zeros(n_rows, dtype=int), np.full(n_rows, -1)
-    number, idle = -1, []
     for number, split in enumerate(plan):
         if not _is_split(split):
             raise ValueError(
                 f"Split {number} of cv must be a pair (train, test) of row numbers."
             )
-        train, test = (_row_mask(part, n_rows, number, listed) for part in split)
-        both = train & test
-        if both[rows].any():
+        train, test = np.zeros((2, n_rows), dtype=bool)
+        try:
+            # Row numbers or masks; an empty list is an array of floats.
+            for mask, part in zip((train, test), split, strict=True):
+                mask[np.asarray(part) if len(part) else slice(0)] = True
+        except IndexError:
             raise ValueError(
-                f"Split {number} of cv has {both[rows].sum()} rows both in training "
-                f"and held out, the first is row {int(rows[np.argmax(both[rows])])}."
-                f"{listed}"
+                f"Split {number} of cv must hold row numbers from 0 to {n_rows - 1}."
+            ) from None
+        torn = rows[(train == test)[rows]]
+        if len(torn):
+            what = (
+                "both in training and" if train[torn[0]] else "neither in training nor"
+            )
+            raise ValueError(
+                f"Split {number} of cv has {len(torn)} rows {what} held out, the "
+                f"first is row {torn[0]}: folds train on all rows not held out.{listed}"
             )
         times += test
         fold[test] = number
-        idle.append(~(train | test))
     if (times[rows] != 1).any():
         row = int(rows[np.argmax(times[rows] != 1)])
         raise ValueError(
@@ -232,14 +229,13 @@ def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
         )
     if sample.groups is not None:
         table = pd.Series(fold[rows]).groupby(sample.groups[rows])
-        torn = int((table.nunique() > 1).sum())
-        if torn:
+        n_torn = int((table.nunique() > 1).sum())
+        if n_torn:
             raise ValueError(
-                f"The folds of cv tear {torn} groups apart; a group must be held out "
+                f"The folds of cv tear {n_torn} groups apart; a group must be held out "
                 "as a whole (use a splitter that takes groups, or an int)."
             )
-    is_idle = any(one[rows].any() for one in idle)
-    return FoldPlan(fold, number + 1, np.array(idle) if is_idle else None)
+    return FoldPlan(fold, number + 1)
 
 
 def _is_split(split: Any) -> bool:
@@ -251,23 +247,8 @@ def _is_split(split: Any) -> bool:
     )
 
 
-def _row_mask(rows: Any, n_rows: int, number: int, listed: str) -> NDArray[np.bool_]:
-    rows = np.asarray(rows)
-    if rows.dtype == bool and len(rows) == n_rows:
-        return rows
-    mask = np.zeros(n_rows, dtype=bool)
-    try:
-        mask[rows] = True
-    except IndexError:
-        raise ValueError(
-            f"Split {number} of cv must hold row numbers from 0 to {n_rows - 1}."
-            f"{listed}"
-        ) from None
-    return mask
-
-
 # --------------------------------------------------------- training sets and the rest
-def training_set(sample: Sample, trained: Array) -> Sample:
+def training_set(sample: Sample, held_out: Array) -> Sample:
     """The sample with the weights of a training set that stands for all rows.
 
     They are ``weight * omega`` on what is trained on, with omega the ratio of a
@@ -277,24 +258,26 @@ def training_set(sample: Sample, trained: Array) -> Sample:
     ----------
     sample : Sample
         Rows whose roles are decided.
-    trained : ndarray of shape (n_rows,)
-        Share of each row that is trained on.
+    held_out : ndarray of shape (n_rows,)
+        Share of each row that is held out.
 
     Returns
     -------
     Sample
     """
-    weight, bins = sample.weight * trained, sample.X.sources + 1
-    whole, left = _weight_of_sources(sample, sample.weight, weight)
+    weight, bins = sample.weight * (1.0 - held_out), sample.X.sources
+    whole, left = _weights_of_sources(sample, held_out)
     omega = np.zeros(len(whole) + 1)
-    np.divide(whole, left, out=omega[1:], where=left > 0)
+    # The last is that of code -1, of rows that no stage can use.
+    np.divide(whole, left, out=omega[:-1], where=left > 0)
     return sample.weighted(weight * omega[bins])
 
 
-def _weight_of_sources(sample: Sample, *weights: Array) -> list[NDArray[Any]]:
-    """Summed weights by source; rows that no stage can use fall before the first."""
+def _weights_of_sources(sample: Sample, held_out: Array) -> NDArray[Any]:
+    """Weights by source of all rows, and of those in training."""
     bins, size = sample.X.sources + 1, len(sample.X.source_keys) + 1
-    return [np.bincount(bins, weight, size)[1:] for weight in weights]
+    weights = sample.weight, sample.weight * (1.0 - held_out)
+    return np.array([np.bincount(bins, weight, size)[1:] for weight in weights])
 
 
 def rows_held_out(sources: Sequence[SourceRows], share: Array) -> list[SourceRows]:
@@ -319,49 +302,53 @@ def rows_held_out(sources: Sequence[SourceRows], share: Array) -> list[SourceRow
     return found
 
 
-def check_training_sets(sample: Sample, plan: FoldPlan) -> None:
+def check_training_sets(sample: Sample, plan: FoldPlan, *, is_joint: bool) -> None:
     """Refuse folds that keep no row of a source, before anything is fitted.
 
     A source of a new model that leaves a training set is done without as long as
-    another one places that model.
+    another one places that model. Where votes alone decide the historical scores, those
+    in training must bound all scores that all votes bound.
 
     Raises
     ------
     ValueError
         With the number of the fold.
     """
-    for number in range(plan.n_folds):
-        kept = sample.weight * plan.trained(number)
-        with located(f"Fold {number}"):
-            _check_sources(sample, *_weight_of_sources(sample, sample.weight, kept))
-
-
-def _check_sources(sample: Sample, whole: NDArray[Any], kept: NDArray[Any]) -> None:
-    """Refuse a training set that keeps no row of a source that it needs."""
     keys = sample.X.source_keys
-    empty = (whole > 0) & (kept == 0)
-    if not empty.any():
-        return
-    # What a judge has said in one context, it has said in others.
-    elsewhere = {keys[i][:2] for i in np.flatnonzero(kept > 0).tolist()}
-    empty &= [key[:2] not in elsewhere for key in keys]
-    placed = frozenset().union(*(sides for _, sides in elsewhere))
-    lost = [
-        _describe_source(*keys[i])
-        for i in np.flatnonzero(empty).tolist()
-        if not keys[i][1] or keys[i][1] - placed
-    ]
-    if lost:
-        raise ValueError(
-            f"A training set keeps no row of {', '.join(lost[:5])}; use fewer folds or "
-            "add rows."
+    for number in range(plan.n_folds):
+        if not is_joint:
+            _check_votes(sample, plan, number)
+        whole, left = _weights_of_sources(sample, plan.held_out(number))
+        empty = (whole > 0) & (left == 0)
+        # What a judge has said in one context, it has said in others.
+        trained = {keys[i][:2] for i in np.flatnonzero(left > 0).tolist()}
+        placed = frozenset().union(*(new for _, new in trained))
+        for judge, new, _ in (keys[i] for i in np.flatnonzero(empty).tolist()):
+            if (judge, new) in trained or (new and not new - placed):
+                continue
+            which = "between historical models"
+            if new:
+                which = f"with new model {', '.join(map(repr, sorted(new, key=str)))}"
+            who = "human" if judge == "human" else f"judge {judge!r}"
+            raise ValueError(
+                f"Fold {number}: A training set keeps no row of {who} rows {which}; "
+                "use fewer folds or add rows."
+            )
+
+
+def _check_votes(sample: Sample, plan: FoldPlan, number: int) -> None:
+    """Refuse training votes that leave scores without a limit that all votes give."""
+    trained, old = sample.counts & (plan.held_out(number) < 1.0), ~sample.X.is_new
+    whole, left = (
+        components(wins_of_votes(sample, counted) > 0, "strong")[old]
+        for counted in (sample.counts, trained)
+    )
+    if len(np.unique(left)) > len(np.unique(whole)):
+        loose, before = (part != np.bincount(part).argmax() for part in (left, whole))
+        names = sample.X.models[old][loose & ~before].tolist()
+        raise BattlesError(
+            f"Fold {number}: Without the votes held out, the scores of models "
+            f"{names[:5]} have no limit on one side (they never won, or never lost). "
+            "Use fewer folds (cv), add votes on them, or name them in new_models, so "
+            "that judge rows place them, too."
         )
-
-
-def _describe_source(judge: Any, new_models: frozenset[Any], context: Any) -> str:
-    who = "human" if judge == "human" else f"judge {judge!r}"
-    if not new_models:
-        where = "" if context is None else f" in {context!r}"
-        return f"{who} rows between historical models{where}"
-    sides = sorted(new_models, key=str)
-    return f"{who} rows with new model {', '.join(map(repr, sides))}"

@@ -7,7 +7,7 @@ judges whose sensitivities do, are named.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from skanchor._model.graph import components, in_braces
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import Step, grams_of
+from skanchor._model.sources import SourceRows
 from skanchor._sample.admission import slight_ridge
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DisconnectedError
@@ -49,48 +50,74 @@ def check_identified(known: PipelineFit, step: Step, *, is_shrunk: bool) -> None
     """
     if not is_shrunk:
         _check_scale(known)
-    fit, layout = known.fit, known.layout
+    fit, layout, old = known.fit, known.layout, ~known.layout.is_new
     sources = [
         rows
         for rows in known.sources
         if not rows.is_new and rows.source in step.sources
     ]
-    matrix = fit.centred(
-        fit.information(grams_of(fit, sources, [rows.weight for rows in sources]))
-    )
+    weights = [rows.weight for rows in sources]
+    matrix = fit.centred(fit.information(grams_of(fit, sources, weights)))
     # What a span or item effects can explain is taken off the other parameters.
     is_tail = np.arange(layout.size) >= layout.position_effects.stop
     matrix[is_tail, is_tail] += fit.precision[is_tail, is_tail]
     head, tail = (np.flatnonzero(step.free & mask) for mask in (~is_tail, is_tail))
     cross = matrix[head[:, None], tail]
     taken = SymmetricSystem.of(matrix[tail[:, None], tail]).solve(cross.T)
-    alone = matrix[head[:, None], head]
-    directions = invisible_directions(alone - cross @ taken)
+    directions = invisible_directions(matrix[head[:, None], head] - cross @ taken)
     moved = np.zeros((layout.size, directions.shape[1]))
     moved[head] = directions
     of_scores = moved[layout.scores]
     # Sensitivities have another unit than scores.
     largest = np.abs(of_scores).max(axis=0, initial=0.0)
-    is_open = ~layout.is_new & (np.abs(of_scores) > LOADED * largest).any(axis=1)
-    if not is_open.any():
-        return
+    is_open = old & (np.abs(of_scores) > LOADED * largest).any(axis=1)
+    if is_open.any():
+        _refuse(known, sources, head, moved, is_open)
+
+
+def _refuse(
+    known: PipelineFit,
+    sources: Sequence[SourceRows],
+    free: NDArray[np.intp],
+    moved: Array,
+    is_open: NDArray[np.bool_],
+) -> None:
+    """Say why scores are open, which move along with ``moved``, (size, n_directions).
+
+    ``free`` are the parameters that were fitted, spans and item effects apart.
+    """
+    fit, layout, old = known.fit, known.layout, ~known.layout.is_new
     models, judges = known.sample.X.models, known.sample.X.judges
-    _check_range(fit.scores, models, ~layout.is_new)
-    # Which rows there are, whatever their weights, the outcomes and the features.
-    design = fit.centred(
-        fit.information(
-            (rows.source, rows.gram((rows.weight > 0).astype(np.float64)))
-            for rows in sources
+    far = old & (np.abs(fit.scores - np.median(fit.scores[old])) > FAR)
+    if far.any():
+        raise BattlesError(
+            "Human votes and verdicts contradict each other so much that no "
+            f"finite scores fit them both: those of {models[far].tolist()[:5]} run "
+            "away, and the judges' sensitivities go to zero. Drop judges that "
+            "contradict people, or let votes alone decide the scores with "
+            "historical_fit='two-step'."
         )
-    )
-    core = head[head < layout.position_effects.start]
+    # Which rows there are, whatever their weights, the outcomes and the features.
+    is_used = [(rows.weight > 0).astype(np.float64) for rows in sources]
+    used = [(a.source, a.gram(b)) for a, b in zip(sources, is_used, strict=True)]
+    design = fit.centred(fit.information(used))
+    core = free[free < layout.position_effects.start]
     if not invisible_directions(design[core[:, None], core]).shape[1]:
         raise BattlesError(
             f"The features tell models {models[is_open].tolist()[:5]} apart so well "
             "that the rows do not determine their scores; use fewer features or a "
             "simpler bias."
         )
-    parts = [models[part] for part in _groups(of_scores, known)]
+    # Historical models that move together, in contexts with several groups.
+    of_scores, parts = moved[layout.scores], []
+    largest = np.abs(of_scores).max(axis=0)
+    rounded = np.round(of_scores / np.maximum(largest, np.finfo(float).tiny), 4)
+    for code in np.unique(layout.context):
+        inside = np.flatnonzero(old & (layout.context == code))
+        _, group = np.unique(rounded[inside], axis=0, return_inverse=True)
+        if group.any():
+            parts += [models[inside[group.ravel() == k]] for k in np.unique(group)]
+    parts.sort(key=len, reverse=True)
     idle = judges[(np.abs(moved[layout.sensitivities][1:]) > 0.0).any(axis=1)].tolist()
     why = (
         f" Judges {idle[:5]} cannot join them: they compare no two models of one group "
@@ -105,63 +132,35 @@ def check_identified(known: PipelineFit, step: Step, *, is_shrunk: bool) -> None
     )
 
 
-def _groups(moved: Array, known: PipelineFit) -> list[NDArray[np.intp]]:
-    """Historical models that move together, in contexts with several groups."""
-    context, found = known.layout.context, []
-    largest = np.maximum(np.abs(moved).max(axis=0), np.finfo(float).tiny)
-    rounded = np.round(moved / largest, 4)
-    for code in np.unique(context):
-        inside = np.flatnonzero(~known.layout.is_new & (context == code))
-        _, group = np.unique(rounded[inside], axis=0, return_inverse=True)
-        if group.any():
-            parts = range(int(group.max()) + 1)
-            found += [inside[group.ravel() == part] for part in parts]
-    return sorted(found, key=len, reverse=True)
-
-
-def _check_range(scores: Array, models: NDArray[Any], old: NDArray[np.bool_]) -> None:
-    """Refuse scores that run away where votes and verdicts contradict."""
-    far = old & (np.abs(scores - np.median(scores[old])) > FAR)
-    if far.any():
-        raise BattlesError(
-            "Human votes and verdicts contradict each other so much that no "
-            f"finite scores fit them both: those of {models[far].tolist()[:5]} run "
-            "away, and the judges' sensitivities go to zero. Drop judges that "
-            "contradict people, or let votes alone decide the scores with "
-            "historical_fit='two-step'."
-        )
-
-
 def _check_scale(known: PipelineFit) -> None:
     """Refuse votes that put no bound on the scale, or none but zero on it."""
-    n_votes, is_against = 0, True
-    links = np.zeros((known.layout.n_items,) * 2)
-    for rows in known.sources:
-        if rows.source == PEOPLE and not rows.is_new:
-            used = rows.weight > 0
-            n_votes = int(np.count_nonzero(used))
-            delta = rows.differences(known.fit.scores)[used]
-            against = np.where(delta > 0, 1.0 - rows.y[used], rows.y[used])[delta != 0]
-            # Where all are equal there is no scale to limit.
-            is_against = not len(against) or bool((against > 0).any())
-            links[rows.left[used], rows.right[used]] = 1.0
-    if not is_against:
-        raise BattlesError(
-            "No human vote contradicts the order of the scores that votes and "
-            "verdicts agree on: the votes put no limit on the scale of the "
-            "scores. Add votes, or set "
-            f"BTLRegressor(alpha={slight_ridge(n_votes)}).",
+    layout, scores, why = known.layout, known.fit.scores, ""
+    votes = [r for r in known.sources if r.source == PEOPLE and not r.is_new]
+    n_votes, links = 0, np.zeros((layout.n_items,) * 2)
+    for rows in votes:
+        used = rows.weight > 0
+        n_votes = int(np.count_nonzero(used))
+        links[rows.left[used], rows.right[used]] = 1.0
+        delta = rows.differences(scores)
+        against = np.where(delta > 0, 1.0 - rows.y, rows.y)[used & (delta != 0.0)]
+        # Where all are equal there is no scale to limit.
+        if len(against) and not against.any():
+            why = (
+                "No human vote contradicts the order of the scores that votes and "
+                "verdicts agree on, so that there is no limit on the scale of the "
+                "scores"
+            )
+    old = ~layout.is_new
+    n_parts = len(np.unique(components(links > 0, "weak")[old]))
+    is_apart = n_parts > len(np.unique(layout.context[old]))
+    if is_apart and (known.fit.x[layout.sensitivities][1:] <= 0).all():
+        why = why or (
+            "Human votes contradict the order in which the judges place the models, so "
+            "that the scale of the scores is not positive"
         )
-    old, context = ~known.layout.is_new, known.layout.context
-    part = components(links > 0, "weak")[old]
-    is_apart = len(np.unique(part)) > len(np.unique(context[old]))
-    slopes = known.fit.x[known.layout.sensitivities][1:]
-    if is_apart and (slopes <= 0).all():
-        raise BattlesError(
-            "Human votes contradict the order in which the judges place the "
-            "models, so that the scale of the scores is not positive. Add votes, "
-            f"or set BTLRegressor(alpha={slight_ridge(n_votes)}).",
-        )
+    if why:
+        ridge = f"BTLRegressor(alpha={slight_ridge(n_votes)})"
+        raise BattlesError(f"{why}. Add votes, or set {ridge}.")
 
 
 def invisible_directions(information: Array) -> Array:
@@ -170,9 +169,8 @@ def invisible_directions(information: Array) -> Array:
     Those that leave all but a few parameters as they are come with rounding in these.
     """
     diagonal = np.maximum(information.diagonal(), 0.0)
-    scale = np.divide(
-        1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0
-    )
+    scale = np.zeros_like(diagonal)
+    np.divide(1.0, np.sqrt(diagonal), out=scale, where=diagonal > 0)
     values, vectors = np.linalg.eigh(scale[:, None] * information * scale)
     null = vectors[:, values < INVISIBLE]
     null[np.abs(null) <= LOADED] = 0.0

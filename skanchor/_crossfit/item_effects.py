@@ -103,35 +103,29 @@ def choose_item_effects(
     ItemChoice
     """
     n_judges, n_models = len(X.judges), count_historical(X)
-    if n_judges == 0:
-        enter, reason = False, "there are no judges"
-    elif item_effects in (None, "none"):
-        enter, reason = False, "as asked"
-    elif n_models < 2:
+    size, are_few = f"{prior.sd:g} logits", n_models < FEW_MODELS
+    # The first case that holds decides: whether they enter, and why.
+    cases: list[tuple[bool, bool, str]] = [
+        (n_judges == 0, False, "there are no judges"),
+        (item_effects in (None, "none"), False, "as asked"),
         # A lone historical model is at zero on a scale that nothing tells.
-        enter, reason = False, "there is one historical model"
-    elif item_effects == "random":
-        enter, reason = True, "as asked"
-    elif n_models < FEW_MODELS:
-        enter, reason = True, f"they always are with {n_models} historical models"
-    elif n_judges <= FEW_JUDGES:
-        enter, reason = True, "they always are with one or two judges"
-    elif np.isnan(test.p_value):
-        enter, reason = True, "no test for them is possible"
-    elif test.p_value < DETECTED:
-        enter, reason = True, "a test sees them"
-    elif not test.rules_out(prior.sd):
-        size = f"{prior.sd:g} logits"
-        enter, reason = True, f"the verdicts do not rule out a size of {size}"
-    else:
-        enter, reason = False, "a test does not see them"
+        (n_models < 2, False, "there is one historical model"),
+        (item_effects == "random", True, "as asked"),
+        (are_few, True, f"they always are with {n_models} historical models"),
+        (n_judges <= FEW_JUDGES, True, "they always are with one or two judges"),
+        (np.isnan(test.p_value), True, "no test for them is possible"),
+        (test.p_value < DETECTED, True, "a test sees them"),
+        (test.rules_out(prior.sd), False, "a test does not see them"),
+        (True, True, f"the verdicts do not rule out a size of {size}"),
+    ]
+    enter, reason = next((enter, why) for holds, enter, why in cases if holds)
     if enter:
         check_number(n_judges, len(X.models))
         _warn_of_time(n_judges, len(X.models))
-    if enter and n_models < FEW_MODELS:
+    if enter and are_few:
         reason += (
-            f", and their size rests on a prior of {prior.sd:g} logits with "
-            f"{prior.df:g} degrees of freedom"
+            f", and their size rests on a prior of {size} with {prior.df:g} degrees of "
+            "freedom"
         )
     return ItemChoice("random" if enter else "none", reason, test.p_value, prior)
 
@@ -140,17 +134,17 @@ def _warn_of_time(n_judges: int, n_models: int) -> None:
     """Warn beforehand of item effects that take more than a minute."""
     n_effects = n_judges * n_models
     seconds = SECONDS * n_effects**3
-    if seconds <= MINUTE:
-        return
-    warn_at_once(
-        SlowWarning(
-            f"{n_judges:,} judges and {n_models:,} models have {n_effects:,} item "
-            f"effects, whose fit takes about {max(seconds / 60.0, 1.0):.0f} minutes. "
-            "Fewer judges or models take less, with the cube of their number.",
-            code="slow-item-effects",
-        ),
-        stacklevel=4,
-    )
+    if seconds > MINUTE:
+        warn_at_once(
+            SlowWarning(
+                f"{n_judges:,} judges and {n_models:,} models have {n_effects:,} item "
+                f"effects, whose fit takes about {max(seconds / 60.0, 1.0):.0f} "
+                "minutes. Fewer judges or models take less, with the cube of their "
+                "number.",
+                code="slow-item-effects",
+            ),
+            stacklevel=4,
+        )
 
 
 def count_historical(X: Comparisons) -> int:

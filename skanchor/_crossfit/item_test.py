@@ -119,31 +119,26 @@ class JudgeSums:
         By local column. Columns of the span that were not fitted are left out.
     dispersion : float
         Variance of a residual in units of that of a vote.
-    by_pair : tuple of ndarray of shape (n_items, n_items)
+    by_pair : ndarray of shape (3, n_items, n_items)
         Residuals, information and number of rows of each ordered pair of items.
     """
 
     sums: SourceSums
     dispersion: float
-    by_pair: tuple[Array, Array, Array]
+    by_pair: Array
 
     @classmethod
     def of(cls, rows: SourceRows, p: Array, dispersion: float) -> JudgeSums:
         """Sum rows with these probabilities."""
-        residual, information = rows.weight * (rows.y - p), rows.weight * p * (1.0 - p)
         n, at = rows.n_items, rows.left * rows.n_items + rows.right
-        counts, pairs = rows.count, np.zeros((3, n * n))
-        for k, values in enumerate((residual, information, counts)):
-            pairs[k] = np.bincount(at, values, n * n)
-        first, second, third = pairs.reshape(3, n, n)
-        return cls(rows.statistics(rows.weight, p), dispersion, (first, second, third))
+        columns = rows.weight * (rows.y - p), rows.weight * p * (1.0 - p), rows.count
+        by_pair = np.array([np.bincount(at, values, n * n) for values in columns])
+        sums = rows.statistics(rows.weight, p)
+        return cls(sums, dispersion, by_pair.reshape(3, n, n))
 
     def __add__(self, other: JudgeSums) -> JudgeSums:
-        first, second, third = (
-            mine + more for mine, more in zip(self.by_pair, other.by_pair, strict=True)
-        )
-        sums = self.sums + other.sums
-        return JudgeSums(sums, self.dispersion, (first, second, third))
+        by_pair = self.by_pair + other.by_pair
+        return JudgeSums(self.sums + other.sums, self.dispersion, by_pair)
 
     def pearson(self, error: Array, n_fitted: float) -> tuple[float, int]:
         """Chi-square over pairs and its degrees of freedom.
@@ -216,32 +211,26 @@ def item_test(
         value = float(scores[-1] @ system.solve(scores[-1]))
         pearson = judge.pearson(slope**2 * score_covariance, n_fitted)
         by_judge[source] = JudgeTest(*pearson, value, system.rank)
-    tests = _score_test(scores, informations, slopes, score_covariance)
-    return ItemTest(*tests, by_judge)
+    sums = np.array(scores), np.array(informations), np.array(slopes)
+    return ItemTest(*_score_test(*sums, score_covariance), by_judge)
 
 
 def _beside_fit(fit: Fit, source: int, sums: SourceSums) -> tuple[Array, Array, float]:
     """Sums by item, their covariance beside what was fitted, and how much that is."""
     layout, n = fit.layout, fit.layout.n_items
-    # Fitted columns by local ones: score difference, display order, span.
-    n_extra = len(sums.gram) - n
-    columns = np.zeros((len(sums.gram), 1 + n_extra))
+    # What was fitted, by local column: score difference, display order, span.
+    columns = np.eye(len(sums.gram))[:, n - 1 :]
     columns[:n, 0] = fit.scores
-    columns[n:, 1:] = np.eye(n_extra)
-    score = sums.score @ columns
+    at = layout.span(source)
+    ridge = np.append([0.0, 0.0], fit.precision.diagonal()[at])
     # At its minimum the ridge of the span balances its score.
-    score[2:] = 0.0
-    if not layout.positions[source]:
-        columns = np.delete(columns, 1, axis=1)
-        score = np.delete(score, 1)
-    fitted = columns.T @ sums.gram @ columns
-    start, n_span = layout.span(source).start, n_extra - 1
-    at, stop = slice(start, start + n_span), len(fitted)
-    ridge = np.zeros_like(fitted)
-    ridge[stop - n_span :, stop - n_span :] = fit.precision[at, at]
+    score = np.append((sums.score @ columns)[:2], np.zeros(at.stop - at.start))
+    is_fitted = np.ones(len(score), dtype=bool)
+    is_fitted[1] = layout.positions[source]
+    columns, score = columns[:, is_fitted], score[is_fitted]
     # What the fitted columns take of the items'.
-    cross = columns.T @ sums.gram[:, :n]
-    system = SymmetricSystem.of(fitted + ridge)
+    fitted, cross = columns.T @ sums.gram @ columns, columns.T @ sums.gram[:, :n]
+    system = SymmetricSystem.of(fitted + np.diag(ridge[is_fitted]))
     taken = system.solve(cross)
     mixed = cross.T @ taken
     information = sums.gram[:n, :n] - mixed - mixed.T + taken.T @ fitted @ taken
@@ -253,33 +242,26 @@ def _beside_fit(fit: Fit, source: int, sums: SourceSums) -> tuple[Array, Array, 
 
 
 def _score_test(
-    scores: list[Array],
-    informations: list[Array],
-    slopes: list[float],
-    score_covariance: Array,
+    scores: Array, informations: Array, slopes: Array, score_covariance: Array
 ) -> tuple[ScoreTest, ScoreTest]:
     """Test variance zero against ``A = (I + 11') (x) I``, and against ``11' (x) I``.
 
-    Items are within judges. The statistics are sums of weighted chi-squares. Judges
-    share nothing but the errors of people's scores, so that no matrix is larger than
-    the block of a judge.
+    ``scores`` are of shape (n_judges, n_items), by judge and item. The statistics are
+    sums of weighted chi-squares. Judges share nothing but the errors of people's
+    scores, so that no matrix is larger than the block of a judge.
     """
-    if not scores:
+    if not len(scores):
         return NOTHING, NOTHING
+    reached = slopes[:, None, None] * informations
     # U U' is the covariance of people's scores once the verdicts are seen, by Woodbury.
     values, vectors = np.linalg.eigh(score_covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    pairs = list(zip(slopes, informations, strict=True))
-    total = sum(slope**2 * information for slope, information in pairs)
+    total = np.tensordot(slopes, reached, axes=1)
     lower = np.linalg.cholesky(np.eye(len(root)) + root.T @ total @ root)
     root = np.linalg.solve(lower, root.T).T
-    pull = sum(slope * score for slope, score in zip(slopes, scores, strict=True))
-    pulled = root @ (root.T @ pull)
-    reached = [slope * information for slope, information in pairs]
-    scores = [s - r @ pulled for s, r in zip(scores, reached, strict=True)]
-    each = sum(float(score @ score) for score in scores)
-    alike = float(np.sum(np.sum(scores, axis=0) ** 2))
-    of_half, of_all = _traces(informations, [r @ root for r in reached])
+    scores = scores - reached @ (root @ (root.T @ (slopes @ scores)))
+    each, alike = float(np.sum(scores**2)), float(np.sum(scores.sum(axis=0) ** 2))
+    of_half, of_all = _traces(informations, reached @ root)
     return _with_law(each + alike, of_half), _with_law(alike, of_all)
 
 
@@ -294,7 +276,7 @@ def _with_law(statistic: float, traces: Array) -> ScoreTest:
     return ScoreTest(float(value), float(df), float(third / second))
 
 
-def _traces(informations: list[Array], shared: list[Array]) -> tuple[Array, Array]:
+def _traces(informations: Array, shared: Array) -> tuple[Array, Array]:
     """Traces of V A, (V A)^2 and (V A)^3, for the variance V of all scores.
 
     The second are those for what all judges share, ``11' (x) I`` in the place of A.
@@ -303,35 +285,32 @@ def _traces(informations: list[Array], shared: list[Array]) -> tuple[Array, Arra
     E one identity by judge, ``A = I + E E'``, so that the traces are those of the
     powers of V and of the products of ``E_k = E' V^k E``.
     """
-    corners = [d - f @ f.T for d, f in zip(informations, shared, strict=True)]
+    transposed = np.swapaxes(shared, 1, 2)
+    corners = informations - shared @ transposed
+    inners, outers = transposed @ shared, transposed @ corners @ shared
     powers = np.zeros(3)
     # Sums over the judges so far, and over their pairs; there is no difference of large
     # numbers in what follows.
-    before, corner_before, pairs = np.zeros((3, *2 * shared[0].shape[1:]))
-    for corner, f in zip(corners, shared, strict=True):
-        inner, outer = f.T @ f, f.T @ corner @ f
+    before, outer_before, pairs = np.zeros((3, *inners.shape[1:]))
+    for corner, inner, outer in zip(corners, inners, outers, strict=True):
         powers += (
             np.trace(corner),
             np.vdot(corner, corner) + 2.0 * np.vdot(before, inner),
             np.vdot(corner, corner @ corner)
-            + 3.0 * (np.vdot(before, outer) + np.vdot(corner_before, inner))
+            + 3.0 * (np.vdot(before, outer) + np.vdot(outer_before, inner))
             - 6.0 * np.vdot(pairs, inner),
         )
         product = before @ inner
         pairs += (product + product.T) / 2.0
         before += inner
-        corner_before += outer
-    reached = np.sum(shared, axis=0).T
+        outer_before += outer
     # Blocks of V E, and of V^2 E.
-    once = [
-        corner - f @ (reached - f.T) for corner, f in zip(corners, shared, strict=True)
-    ]
-    crossed = sum(f.T @ block for f, block in zip(shared, once, strict=True))
-    e1, e2, e3 = np.zeros((3, *corners[0].shape))
-    for corner, f, block in zip(corners, shared, once, strict=True):
-        e1 += block
-        e2 += block.T @ block
-        e3 += block.T @ (corner @ block - f @ (crossed - f.T @ block))
+    reached = transposed.sum(axis=0)
+    once = corners - shared @ (reached - transposed)
+    crossed = transposed @ once
+    twice = corners @ once - shared @ (crossed.sum(axis=0) - crossed)
+    e1 = once.sum(axis=0)
+    e2, e3 = (np.tensordot(once, each, axes=([0, 1], [0, 1])) for each in (once, twice))
     second, third = np.vdot(e1, e1), np.vdot(e1, e1 @ e1)
     of_all = np.array([np.trace(e1), second, third])
     added = 2.0 * np.trace(e2), 3.0 * (np.trace(e3) + np.vdot(e1, e2))

@@ -11,18 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from skanchor._battles import (
-    Comparisons,
-    decide_roles,
-    first_rows,
-    look_up,
-    number_rows,
-)
-from skanchor._battles.grouping import (
-    RowGroups,
-    find_groups,
-)
+from skanchor._battles import Comparisons, decide_roles, number_rows
+from skanchor._battles.grouping import RowGroups, find_groups
 from skanchor._battles.labels import factorize
+from skanchor._battles.rows import first_rows
 from skanchor._sample.sample import Battles
 from skanchor._typing import Seed, Split
 from skanchor.exceptions import BattlesError
@@ -192,7 +184,7 @@ def _assign_folds(
         kind = number_rows(kind).kind
         # numpy sorts integers of 16 bits in linear time.
         kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
-        kind = kind if cell is None else look_up(kind, cell)
+        kind = kind if cell is None else kind.take(cell)
         # Much of the time and memory goes into these numbers: they are narrow.
         turn = np.arange(len(kind), dtype=np.min_scalar_type(len(kind)))
         random.shuffle(turn)

@@ -1,4 +1,8 @@
-"""The four stages: unfitted with their settings, and fitted with their rows."""
+"""The stages of the plug-in, unfitted and fitted.
+
+Votes alone decide the historical scores (two steps), or votes and verdicts do so
+together (jointly), from a start in two steps. Rows of new models then decide theirs.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +12,38 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._battles import Comparisons
+from skanchor._battles import Comparisons, align
+from skanchor._crossfit.identification import check_identified
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
-from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.human_bias import fit_bias
+from skanchor._estimators.judges import JudgeCalibrator, NoJudges
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser
-from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE
+from skanchor._model.logistic import fit_logistic, separation_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity
-from skanchor.bias.registry import learner_for, make_learner
-from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
-from skanchor.warning_log import warn
+from skanchor.bias.registry import make_learner
+from skanchor.exceptions import ConvergenceWarning, WeakJudgeWarning
+from skanchor.warning_log import WarningLog, warn
+
+ROUNDS = 2
+"""Times that a learner without a span is fitted again on jointly fitted scores."""
+
+FARTHEST = 5.0
+"""Factor by which the scale of the scores may move before the fit."""
+
+RUNAWAY = 2.0
+"""Times its sensitivity beside fixed scores, from which one on its bound is taken to
+have run there, not to be held back by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +82,7 @@ class Stages:
         bias = self.btl.bias
         if isinstance(bias, str):
             bias = make_learner(bias)
-        is_linear = bias is None or linearity(bias) == "fixed"
-        return is_linear and len(X.judges) == 0
+        return len(X.judges) == 0 and (bias is None or linearity(bias) == "fixed")
 
     def fits_jointly(self, X: Comparisons) -> bool:
         """Whether votes and verdicts of X are fitted jointly: asked for, and judges."""
@@ -126,6 +144,11 @@ class FittedStages:
         return [self.btl.bias_, *map(self.calibrator.biases_.get, judges)]
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether all biases are linear in columns that the features fix."""
+        return all(b is None or linearity(b) == "fixed" for b in self.learners)
+
+    @property
     def unbounded(self) -> NDArray[np.bool_]:
         """Models whose score lies at a bound, or has none."""
         btl, arrival = self.btl, self.arrival
@@ -136,125 +159,231 @@ class FittedStages:
         return np.array([model in lost for model in self.X.models.tolist()], dtype=bool)
 
 
-@dataclass(frozen=True, slots=True)
-class FullFit:
-    """The fit of all rows, which every fold starts from.
+def fit_stages(stages: Stages, sample: Sample) -> FittedStages:
+    """Fit the stages of the plug-in, each on what the earlier ones have learned.
 
-    Attributes
+    Parameters
     ----------
     stages : Stages
         Unfitted.
     sample : Sample
-        Rows whose roles are decided.
-    plugged : FittedStages
-        The plug-in, without item effects and Riesz weights.
-    items : ItemCovariance or None
-        Covariance of the item effects; None leaves them out.
-    chain : FittedStages
-        The plug-in with both.
-    """
-
-    stages: Stages
-    sample: Sample
-    plugged: FittedStages
-    items: ItemCovariance | None
-    chain: FittedStages
-
-    @classmethod
-    def of(
-        cls,
-        stages: Stages,
-        sample: Sample,
-        plugged: FittedStages,
-        items: ItemCovariance | None,
-    ) -> FullFit:
-        """Add the item effects and the Riesz weights to the plug-in."""
-        X, calibrator, debiaser = plugged.X, plugged.calibrator, None
-        btl = copy(plugged.btl)
-        fit = plugged.fit.with_score_bounds(stages.arrival.score_bounds)
-        if items is not None:
-            fit = fit_item_effects(
-                fit.with_item_effects(items.covariance),
-                is_joint=plugged.is_joint,
-                excluded_judges=plugged.excluded_judges,
-            )
-            X = fit.annotate(X).with_columns(item_covariance=items.covariance)
-            if fit.has_history:
-                calibrator = fit.calibrated()
-            btl.bias_ = fit.voters()
-        if stages.debiaser is not None:
-            debiaser = clone(stages.debiaser)
-            # Choices that the calibrator has made, of learners and ridges, are taken
-            # over.
-            debiaser.learner = calibrator.follow(debiaser.learner)
-            debiaser.set_params(human_bias=btl.bias_)
-            _warn_of_narrow_weights(calibrator, debiaser)
-            debiaser.fit_sample(sample.with_battles(X), fit)
-        chain = replace(
-            plugged, btl=btl, calibrator=calibrator, X=X, debiaser=debiaser, fit=fit
-        )
-        return cls(stages, sample, plugged, items, chain)
-
-
-def fit_item_effects(
-    start: PipelineFit, *, is_joint: bool, excluded_judges: Collection[Any] = ()
-) -> PipelineFit:
-    """Fit the item effects together with the judges and the new scores.
-
-    Historical rows decide the parameters of the judges and the effects of historical
-    models, with the scores fixed unless the history is fitted jointly. Rows of new
-    models then decide their scores and effects. Without historical rows, the parameters
-    of the history stay as they are.
-
-    Parameters
-    ----------
-    start : PipelineFit
-        The plug-in, with the prior of the item effects. What of its learners is linear
-        in coefficients is fitted again; the rest is held fixed.
-    is_joint : bool
-        Whether votes and verdicts decide the scores of historical models together.
-    excluded_judges : collection of labels
-        Judges excluded from these scores. They are calibrated to the scores that the
-        others determine.
+        Rows whose roles are decided; weights of zero leave rows out.
 
     Returns
     -------
-    PipelineFit
+    FittedStages
+        Without Riesz weights.
     """
-    steps = start.steps(excluded_judges, is_joint=is_joint)
-    if not start.has_history:
-        steps = steps[-1:]
-    elif not is_joint:
-        # Votes have decided the scores already.
-        steps = steps[1:]
-    found = start.fitted(steps)
-    if not found.fit.converged:
+    known = fit_history(stages, sample)
+    arrival = clone(stages.arrival)
+    arrival.fit_sample(sample.with_battles(known.X), known.fit)
+    X = arrival.transform(known.X)
+    return replace(known, arrival=arrival, X=X, fit=known.fit.with_new_scores(X))
+
+
+def fit_history(stages: Stages, sample: Sample) -> FittedStages:
+    """Fit what the historical rows alone decide.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    sample : Sample
+        Rows whose roles are decided; weights of zero leave rows out.
+
+    Returns
+    -------
+    FittedStages
+        It does not depend on rows of new models.
+    """
+    if not stages.fits_jointly(sample.X):
+        btl = clone(stages.btl).fit_sample(sample)
+        return _calibrated(stages, sample, btl, btl.transform(sample.X))
+    start, is_finite = _start_jointly(stages, sample)
+    # A judge whose verdicts the scores separate has no finite sensitivity. It would fix
+    # score differences without error, so it takes no part in the scores.
+    excluded = judges_without_sensitivity(start)
+    found = _fit_jointly(stages, start, excluded)
+    drifted = judges_without_sensitivity(found, start.calibrator) - excluded
+    if drifted:
+        named = sorted(drifted, key=str)
+        warn(
+            WeakJudgeWarning(
+                f"Where judges {named[:5]} help to place the historical models, their "
+                "verdicts are separated by the scores, or nearly so: no finite "
+                "sensitivity fits them. They are calibrated, but are excluded from the "
+                "joint fit of those scores. If intervals are wide, leave them out: "
+                f"without={named[:5]}.",
+                code="separated-in-joint-fit",
+                subject=named,
+            )
+        )
+        excluded |= drifted
+        found = _fit_jointly(stages, start, excluded)
+    # A learner without a span sees only the scores that it is given: it is fitted again
+    # on those of the joint fit, in turn with it.
+    for _ in range(0 if start.is_fixed else ROUNDS):
+        with WarningLog():
+            btl, X = copy(found.btl), found.X
+            if btl.bias_ is not None:
+                known, scores = sample.with_battles(X), found.scores
+                btl.bias_ = fit_bias(known, scores, btl.bias, btl.bias_)
+                X = btl.transform(X).with_columns(scores=scores)
+            again = _calibrated(stages, sample, btl, X, found.calibrator)
+        found = _fit_jointly(stages, again, excluded)
+    return replace(found, two_step=start if is_finite else None)
+
+
+def _start_jointly(stages: Stages, sample: Sample) -> tuple[FittedStages, bool]:
+    """The two-step fit, from which the joint fit starts, and whether it is valid.
+
+    Where votes alone give no finite scores on one scale, it has those of a slight
+    ridge, which serve as a start only.
+    """
+    with WarningLog() as log:
+        btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
+        voted = np.isfinite(btl.scores_for(sample.X.models)) | sample.X.is_new
+        is_finite = bool(
+            btl.connectivity_.is_connected and not btl.unbounded_.any() and voted.all()
+        )
+        if not is_finite:
+            votes = sample.X.is_human & sample.X.is_usable & ~sample.X.involves_new
+            btl.set_params(alpha=1.0 / sample.weight[votes].sum())
+            btl.fit_sample(sample)
+            # What votes lack does not concern the joint fit.
+            log.found.clear()
+        X = btl.transform(sample.X)
+        # A model without votes starts at zero, in the middle.
+        X = X.with_columns(scores=np.where(voted, X.scores, 0.0))
+        start = _calibrated(stages, sample, btl, X)
+    for warning in log.found:
+        # Nor do weak sensitivities against the scores of a ridge.
+        if is_finite or not isinstance(warning, WeakJudgeWarning):
+            warn(warning)
+    return start, is_finite
+
+
+def _calibrated(
+    stages: Stages,
+    sample: Sample,
+    btl: BTLRegressor,
+    X: Comparisons,
+    near: JudgeCalibrator | None = None,
+) -> FittedStages:
+    """Calibrate the judges against the scores that the rows carry."""
+    calibrator = clone(stages.calibrator) if len(X.judges) else NoJudges()
+    calibrator.fit_sample(sample.with_battles(X), near)
+    X, alpha = calibrator.transform(X), stages.btl.alpha
+    fit = PipelineFit.of(sample.with_battles(X), calibrator, btl.bias_, alpha=alpha)
+    return FittedStages(btl, calibrator, clone(stages.arrival), X, fit)
+
+
+def _fit_jointly(
+    stages: Stages, start: FittedStages, excluded_judges: frozenset[Any]
+) -> FittedStages:
+    """Minimise the loss of all historical rows, from a fit of the history.
+
+    The loss of votes and verdicts is not convex in scores, sensitivities, position
+    effects and coefficients of spans together, but it only falls from where the fit
+    starts. What of learners is not linear in coefficients is held fixed.
+    """
+    known = start.fit
+    first, *others = known.steps(excluded_judges, is_joint=True)[:-1]
+    excluded = known.codes(excluded_judges)
+    fit = known.moved(_rescaled(known, excluded)).fitted([first])
+    if not fit.fit.converged:
         warn(
             ConvergenceWarning(
-                "The fit of the item effects did not converge.",
-                code="item-effects-not-converged",
+                "The joint fit of the history did not converge.",
+                code="history-not-converged",
             )
         )
-    return found
+    check_identified(fit, first, is_shrunk=stages.btl.alpha > 0)
+    fit = fit.fitted(others) if others else fit
+    X, btl = fit.annotate(start.X), copy(start.btl)
+    assert X.scores is not None
+    # New scores stay what they are.
+    X = X.with_columns(scores=np.where(X.is_new, start.scores, X.scores))
+    scores = align(X.scores, X.models, btl.models_)
+    btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
+    btl.unbounded_, btl.bias_ = np.abs(scores) >= btl.score_bound, fit.voters()
+    return replace(
+        start,
+        btl=btl,
+        calibrator=fit.calibrated(),
+        X=X,
+        fit=fit,
+        is_joint=True,
+        excluded_judges=excluded_judges,
+    )
 
 
-def _warn_of_narrow_weights(calibrator: JudgeCalibrator, debiaser: Any) -> None:
-    """Warn where the bias may curve and the weights' functions may not."""
-    narrow = [
-        judge
-        for judge, learner in calibrator.biases_.items()
-        if linearity(learner) != "fixed"
-        and linearity(learner_for(debiaser.learner, judge)) == "fixed"
-    ]
-    if narrow:
-        warn(
-            SkanchorWarning(
-                f"The bias of judges {narrow[:5]} has a flexible learner, but the "
-                "Riesz weights have one that is linear in fixed columns: the "
-                "correction then misses the part of the bias that is not linear, and "
-                "intervals may be too short. Set the debiaser's learner to "
-                "'calibrator', or leave debiaser at None.",
-                code="narrow-weights",
-                subject=narrow,
-            )
-        )
+def _rescaled(known: PipelineFit, excluded: Collection[int]) -> Fit:
+    """Move scores and sensitivities along the curve that judges cannot see.
+
+    Verdicts know scores only times sensitivities, so that people alone decide the
+    scale. Along its curve the loss of verdicts is flat, and straight steps are short.
+    """
+    fit, layout = known.fit, known.layout
+    x = fit.x.copy()
+    for rows in known.sources:
+        if rows.source != PEOPLE or rows.is_new:
+            continue
+        delta = rows.differences(fit.scores)
+        scale = fit_logistic(
+            delta[:, None],
+            rows.y,
+            rows.weight,
+            offset=fit.logits(rows) - delta,
+            lower=np.array([1.0 / FARTHEST]),
+            upper=np.array([FARTHEST]),
+            start=np.ones(1),
+        ).coef[0]
+        x[layout.scores] *= scale
+        # Excluded judges keep their sensitivity.
+        moved = np.ones(layout.n_sources, dtype=bool)
+        moved[[PEOPLE, *excluded]] = False
+        x[layout.sensitivities][moved] /= scale
+    return fit.moved(x)
+
+
+def judges_without_sensitivity(
+    known: FittedStages, before: JudgeCalibrator | None = None
+) -> frozenset[Any]:
+    """Judges on a bound of the sensitivity whose verdicts fix no finite one.
+
+    Parameters
+    ----------
+    known : FittedStages
+        Fit of the history.
+    before : JudgeCalibrator, optional
+        Fitted beside the scores of people's votes. Where few verdicts speak against a
+        judge, scores that make these models equal leave it without error: the larger
+        its sensitivity, the smaller the differences that this takes. One that grew by
+        so much since has run away.
+
+    Returns
+    -------
+    frozenset of labels
+        The score difference helps to separate their verdicts, or they have run away.
+    """
+    fit, found = known.fit.fit, set()
+    slopes, judges = known.calibrator.sensitivities_, known.X.judges.tolist()
+    limits = known.calibrator.sensitivity_bounds
+    for rows in known.fit.sources:
+        if rows.is_new or rows.source == PEOPLE:
+            continue
+        judge = judges[rows.source - 1]
+        if slopes[judge] not in limits:
+            continue
+        slope = abs(slopes[judge])
+        if before is not None and slope > 0.0:
+            if slope >= RUNAWAY * abs(before.sensitivities_[judge]):
+                found.add(judge)
+                continue
+        columns = [rows.differences(fit.scores)[:, None], rows.span]
+        if fit.layout.positions[rows.source]:
+            columns.append(rows.order[:, None])
+        if 0 in separation_of(np.hstack(columns), rows.y).columns:
+            found.add(judge)
+    return frozenset(found)

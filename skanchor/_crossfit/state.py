@@ -2,20 +2,19 @@
 
 Once the parameters of a fold are fixed, its historical rows enter through sums by local
 column alone. They do not contain the score difference, so that they serve any scores.
+Sums of sources with fewer columns than others end in zeros.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
-from skanchor._crossfit.held_out import FoldGroups, HeldOut
 from skanchor._crossfit.one_fold import FoldResult
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
@@ -34,57 +33,106 @@ from skanchor._typing import Array
 Grams = dict[int, Array]
 """Information of the rows of each source, by local column."""
 
+_MOST_PARTS = 16
+"""Parts of sums by group that are kept apart: many small arrays would leave holes."""
+
 
 @dataclass(frozen=True, eq=False)
-class StoredSource:
-    """Sums over the historical rows of one source, with a leading axis of fits.
-
-    Of symmetric matrices the upper triangle is stored, row after row.
+class GroupSums:
+    """Scores of rows by group of dependent rows.
 
     Attributes
     ----------
-    source : int
-        ``PEOPLE``, or the code of the judge.
-    gram : ndarray of shape (1 + n_folds, n_entries)
-        Information of all rows, then of the rows in training of each fold.
-    score : ndarray of shape (n_folds, n_columns)
-        Scores of the rows that each fold holds out.
-    outer : ndarray of shape (n_folds, n_entries)
-        Products of the scores of those that are in no group.
+    codes : ndarray of shape (n_groups,)
+        64-bit codes of the labels of the groups.
+    scores : csr_array of shape (n_groups, n_sources * n_columns)
+        By local column, those of people before those of each judge.
     """
 
-    source: int
-    gram: Array
+    codes: NDArray[np.int64]
+    scores: csr_array
+
+    @classmethod
+    def of(cls, fit: Fit, rows: SourceRows, residual: Array) -> Self:
+        """Scores of the rows of a source that are in groups, one by one."""
+        chosen = rows.group >= 0
+        rows, residual = rows[chosen], residual[chosen]
+        n, columns = len(rows), n_columns(fit.layout)
+        extra = residual[:, None] * rows.extra
+        if not fit.layout.positions[rows.source]:
+            # Without a position effect, nothing asks for the display order.
+            extra[:, 0] = 0.0
+        # Indices of half the size: there may be many rows.
+        at = np.arange(rows.n_items - 2, rows.n_items + extra.shape[1], dtype=np.int32)
+        at = np.tile(at, (n, 1))
+        at[:, 0], at[:, 1] = rows.left, rows.right
+        at += rows.source * columns
+        entries = np.column_stack([residual, -residual, extra])
+        starts = np.arange(n + 1, dtype=np.int32) * entries.shape[1]
+        shape = n, fit.layout.n_sources * columns
+        return cls(rows.group, csr_array((entries.ravel(), at.ravel(), starts), shape))
+
+    @classmethod
+    def joined(cls, parts: Sequence[GroupSums]) -> Self:
+        """Several parts, one after the other."""
+        codes = np.concatenate([one.codes for one in parts])
+        return cls(codes, vstack([one.scores for one in parts], format="csr"))
+
+    def summed(self) -> GroupSums:
+        """One sum for each group, in the order of their codes."""
+        codes, place = np.unique(self.codes, return_inverse=True)
+        n, ones = len(place), np.ones(len(place))
+        by_group = csr_array((ones, (place, np.arange(n))), (len(codes), n))
+        scores = by_group @ self.scores
+        scores.eliminate_zeros()
+        if scores.nnz < np.iinfo(np.int32).max:
+            scores.indices = scores.indices.astype(np.int32)
+            scores.indptr = scores.indptr.astype(np.int32)
+        return GroupSums(codes.astype(np.int64), scores)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Sums over the rows that a fold holds out, at the fit of the others.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_sources, n_columns)
+        Scores of the rows of each source.
+    outer : ndarray of shape (n_sources, n_columns, n_columns)
+        Products of the scores of those that are in no group.
+    groups : list of GroupSums
+        Scores of those in groups, part by part; codes may repeat.
+    """
+
     score: Array
     outer: Array
+    groups: list[GroupSums]
 
     @classmethod
     def of(
-        cls,
-        source: int,
-        grams: Iterable[Array],
-        scores: Iterable[Array],
-        outers: Iterable[Array],
-    ) -> StoredSource:
-        """Stack the sums of the fits, of whole matrices."""
-        return cls(
-            source,
-            np.array(list(map(_triangle, grams))),
-            np.array(list(scores)),
-            np.array(list(map(_triangle, outers))),
-        )
+        cls, fit: Fit, held_out: Sequence[SourceRows], *, is_grouped: bool
+    ) -> HeldOut:
+        """Sum up rows, of which each source has its own."""
+        n_sources, size = fit.layout.n_sources, n_columns(fit.layout)
+        score, outer = np.zeros((n_sources, size)), np.zeros((n_sources, size, size))
+        groups = []
+        for rows in held_out:
+            residual = rows.weight * (rows.y - fit.probabilities(rows))
+            sums, products = rows.scores(residual)
+            score[rows.source, : len(sums)] += sums
+            outer[rows.source, : len(sums), : len(sums)] += products
+            if is_grouped:
+                groups.append(GroupSums.of(fit, rows, residual))
+        return cls(score, outer, groups)
 
-    def among(self, columns: NDArray[np.intp], size: int) -> tuple[Array, Array, Array]:
-        """Whole matrices and vectors among more columns, where these are at places."""
-        score = np.zeros((len(self.score), size))
-        score[:, columns] = self.score
-        gram, outer = (
-            np.zeros((len(entries), size, size)) for entries in (self.gram, self.outer)
-        )
-        row, column = (columns[at] for at in _upper(len(columns)))
-        for matrix, entries in ((gram, self.gram), (outer, self.outer)):
-            matrix[:, row, column] = matrix[:, column, row] = entries
-        return gram, score, outer
+    def __add__(self, other: HeldOut) -> HeldOut:
+        # The list of one grows, as that is where many batches are added up.
+        groups = self.groups
+        groups.extend(other.groups)
+        if len(groups) >= _MOST_PARTS:
+            groups[:] = [GroupSums.joined(groups)]
+        return HeldOut(self.score + other.score, self.outer + other.outer, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +161,8 @@ class PlacedFit:
 class StoredFits:
     """Fits of historical rows, and the sums that replace these rows.
 
+    Of symmetric matrices the upper triangle is stored, row after row.
+
     Attributes
     ----------
     layout : Layout
@@ -125,10 +175,15 @@ class StoredFits:
         Ridge of the Riesz weights; zero but for spans.
     item_precision : ndarray of shape (n_judges, n_judges)
         Inverse of the covariance of the item effects; zero without item effects.
-    sources : tuple of StoredSource
-        Sums of people, then of each judge.
-    groups : tuple of FoldGroups, or None
-        Of each fold; None where each row is a group of its own.
+    gram : ndarray of shape (n_sources, 1 + n_folds, n_entries)
+        Information of all rows, then of the rows in training of each fold.
+    score : ndarray of shape (n_sources, n_folds, n_columns)
+        Scores of the rows that each fold holds out.
+    outer : ndarray of shape (n_sources, n_folds, n_entries)
+        Products of the scores of those that are in no group.
+    groups : tuple of GroupSums, or None
+        Scores of those in groups, of each fold; None where each row is a group of its
+        own.
     """
 
     layout: Layout
@@ -136,8 +191,10 @@ class StoredFits:
     converged: NDArray[np.bool_]
     ridge: Array
     item_precision: Array
-    sources: tuple[StoredSource, ...]
-    groups: tuple[FoldGroups, ...] | None = None
+    gram: Array
+    score: Array
+    outer: Array
+    groups: tuple[GroupSums, ...] | None = None
 
     @classmethod
     def of(
@@ -145,6 +202,8 @@ class StoredFits:
         full: FitOfAllRows,
         trained: Sequence[tuple[Fit, Grams]],
         tests: Sequence[HeldOut],
+        *,
+        is_grouped: bool,
     ) -> Self:
         """Stack what folds have fitted, and the sums of the rows that they hold out.
 
@@ -157,33 +216,28 @@ class StoredFits:
         tests : sequence of HeldOut
             Sums of the rows that each fold holds out; their groups are emptied, to make
             room.
+        is_grouped : bool
+            Whether rows have groups.
 
         Returns
         -------
         StoredFits
         """
-        layout = full.fit.layout
+        layout, size = full.fit.layout, n_columns(full.fit.layout)
         weights = [rows.weight for rows in full.sources]
         whole = full.fit, dict(grams_of(full.fit, full.sources, weights))
         fits, grams = zip(whole, *trained, strict=True)
-        sources, nothing = [], []
-        for source, width in enumerate(layout.widths):
-            zero = np.zeros((layout.n_items + 1 + width,) * 2)
-            pairs = [one.scores.get(source, (zero[0], zero)) for one in tests]
-            scores, outers = zip(*pairs, strict=True)
-            fitted = [one.get(source, zero) for one in grams]
-            sources.append(StoredSource.of(source, fitted, scores, outers))
-            nothing.append((np.zeros(0, dtype=np.int64), csr_array(zero[:0])))
-        groups = None
-        if tests[0].groups is not None:
-            groups = tuple(
-                FoldGroups.of(
-                    [(one.groups or {}).get(m, [no]) for m, no in enumerate(nothing)]
-                )
-                for one in tests
-            )
+        gram = np.zeros((layout.n_sources, len(fits), size, size))
+        for number, of_sources in enumerate(grams):
+            for source, one in of_sources.items():
+                gram[source, number, : len(one), : len(one)] = one
+        outer = np.stack([one.outer for one in tests], axis=1)
+        groups = []
+        for one in tests if is_grouped else ():
+            groups.append(GroupSums.joined(one.groups).summed())
+            one.groups.clear()
         at, n, n_judges = layout.item_effects, layout.n_models, layout.n_sources - 1
-        precision = np.zeros((n_judges, n_judges))
+        precision, upper = np.zeros((n_judges, n_judges)), np.triu_indices(size)
         if layout.has_item_effects:
             # The precision is the same for all models.
             precision = full.prior[at, at][::n, ::n]
@@ -195,8 +249,10 @@ class StoredFits:
             np.array([fit.converged for fit in fits]),
             ridge,
             precision,
-            tuple(sources),
-            groups,
+            gram[:, :, *upper],
+            np.stack([one.score for one in tests], axis=1),
+            outer[:, :, *upper],
+            tuple(groups) if is_grouped else None,
         )
 
     def place(
@@ -232,31 +288,28 @@ class StoredFits:
             model=np.arange(n_items),
         )
         x, prior = self._among(layout, items)
-        columns = [
-            np.append(items, np.arange(n_items, n_items + 1 + width))
-            for width in layout.widths
-        ]
-        known = [
-            one.among(at, n_items + 1 + width)
-            for one, at, width in zip(self.sources, columns, layout.widths, strict=True)
-        ]
+        # Places of the stored columns among those of all items.
+        size = n_columns(layout)
+        columns = np.append(items, np.arange(n_items, size))
+        gram = np.zeros((*self.gram.shape[:2], size, size))
+        row, column = columns[np.array(np.triu_indices(len(columns)))]
+        gram[:, :, row, column] = gram[:, :, column, row] = self.gram
+        sizes = [n_items + 1 + width for width in layout.widths]
 
         def grams(number: int, fit: Fit, weights: Sequence[Array]) -> Grams:
-            found = {m: gram[number].copy() for m, (gram, *_) in enumerate(known)}
-            for source, gram in grams_of(fit, rows, weights):
-                found[source] += gram
+            found = {m: gram[m, number, :k, :k].copy() for m, k in enumerate(sizes)}
+            for source, one in grams_of(fit, rows, weights):
+                found[source] += one
             return found
 
         free = steps_of(layout, is_joint=True)[-1].free
         whole, limits = [part.weight for part in rows], layout.bounds_of_new(bounds)
-        first, hessian = minimise(
-            Fit(layout, x[0], prior), rows, whole, free, bounds=limits
-        )
+        start = Fit(layout, x[0], prior)
+        first, hessian = minimise(start, rows, whole, free, bounds=limits)
         results = []
         for number, (weights, test) in enumerate(folds):
-            start = np.where(free, first.x, x[1 + number])
             fit, _ = minimise(
-                Fit(layout, start, prior),
+                Fit(layout, np.where(free, first.x, x[1 + number]), prior),
                 rows,
                 weights,
                 free,
@@ -265,21 +318,15 @@ class StoredFits:
                 tolerance=NEW_TOLERANCE,
             )
             # A fold whose historical rows were not fitted gives no score.
-            is_whole = fit.converged and bool(self.converged[1 + number])
-            fit = fit.moved(fit.x, is_whole)
+            fit = fit.moved(fit.x, fit.converged and bool(self.converged[1 + number]))
             of_fold = grams(1 + number, fit, weights)
             riesz = RieszWeights.solve(fit, of_fold.items(), prior)
-            local = [riesz.local(source) for source in range(layout.n_sources)]
-            influence = _influence(
-                [(score[number], outer[number]) for _, score, outer in known], local
-            )
-            by_group = self._by_group(number, local, columns)
-            influence = influence_of(riesz, test, 0, by_group) + influence
+            of_history, groups = self._influence(number, riesz, columns)
             results.append(
                 FoldResult(
                     layout.targets.T @ fit.x,
                     riesz,
-                    influence,
+                    influence_of(riesz, test, 0, groups) + of_history,
                     riesz.expected_parts(of_fold.items()),
                 )
             )
@@ -298,48 +345,54 @@ class StoredFits:
             prior[at, at] = np.kron(self.item_precision, np.eye(layout.n_items))
         return x, prior
 
-    def _by_group(
-        self, number: int, local: list[Array], columns: list[NDArray[np.intp]]
-    ) -> list[tuple[NDArray[np.int64], Array]]:
-        """Influence of the historical rows that a fold holds out, by their group."""
+    def _influence(
+        self, number: int, riesz: RieszWeights, columns: NDArray[np.intp]
+    ) -> tuple[Influence, list[tuple[NDArray[np.int64], Array]]]:
+        """Influence of the historical rows that a fold holds out.
+
+        Parameters
+        ----------
+        number : int
+            Of the fold.
+        riesz : RieszWeights
+            Its weights.
+        columns : ndarray of shape (n_columns,)
+            Places of the stored local columns among those of all items.
+
+        Returns
+        -------
+        influence : Influence
+            Of rows that are in no group.
+        groups : list of (codes, totals)
+            Of groups, by people's rows and by judges'.
+        """
+        size, n_items = len(columns), riesz.values.shape[1]
+        # Riesz weights by stored column, of people in the first half and of judges in
+        # the second.
+        weights = np.zeros((self.layout.n_sources, size, 2 * n_items))
+        total, parts = np.zeros(n_items), np.zeros((3, n_items, n_items))
+        row, column = np.triu_indices(size)
+        for source, width in enumerate(self.layout.widths):
+            k, kind = self.layout.n_items + 1 + width, 0 if source == PEOPLE else 1
+            local = np.zeros((size, n_items))
+            local[:k] = riesz.local(source)[columns[:k]]
+            outer = np.zeros((size, size))
+            outer[row, column] = outer[column, row] = self.outer[source, number]
+            total += self.score[source, number] @ local
+            parts[kind] += local.T @ outer @ local
+            weights[source, :, kind * n_items : (kind + 1) * n_items] = local
+        nothing = np.zeros((n_items, n_items))
+        influence = Influence(total, parts, nothing[:0], nothing, nothing[0])
         if self.groups is None:
-            return []
-        known, weights = (
-            self.groups[number],
-            [one[at] for one, at in zip(local, columns, strict=True)],
-        )
-        by_judge = np.concatenate([weights[PEOPLE][:0], *weights[1:]])
-        return [
-            (known.codes, known.people @ weights[PEOPLE]),
-            (known.codes, known.judges @ by_judge),
+            return influence, []
+        known = self.groups[number]
+        totals = known.scores @ weights.reshape(-1, 2 * n_items)
+        return influence, [
+            (known.codes, totals[:, :n_items]),
+            (known.codes, totals[:, n_items:]),
         ]
 
 
-def _influence(sums: list[tuple[Array, Array]], local: list[Array]) -> Influence:
-    """Influence of rows in no group, from their summed scores and products of scores.
-
-    Parameters
-    ----------
-    sums : list of (score, outer)
-        Of each source.
-    local : list of ndarray of shape (n_columns, n_items)
-        Riesz weights by local column, of each source.
-    """
-    n_items = local[PEOPLE].shape[1]
-    total, parts = np.zeros(n_items), np.zeros((3, n_items, n_items))
-    for source, ((score, outer), weight) in enumerate(zip(sums, local, strict=True)):
-        total += score @ weight
-        parts[0 if source == PEOPLE else 1] += weight.T @ outer @ weight
-    nothing = np.zeros((n_items, n_items))
-    return Influence(total, parts, nothing[:0], nothing, nothing[0])
-
-
-@lru_cache
-def _upper(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Row and column of each entry of an upper triangle, row after row."""
-    return np.triu_indices(size)
-
-
-def _triangle(matrix: Array) -> Array:
-    """Entries of the upper triangle of a symmetric matrix."""
-    return np.asarray(matrix[_upper(len(matrix))])
+def n_columns(layout: Layout) -> int:
+    """Number of local columns of the source that has most: items, order and span."""
+    return layout.n_items + 1 + max(layout.widths)

@@ -425,7 +425,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def _outcome_values(self, X: Comparisons, y: ArrayLike) -> Array:
         """Preferences for the first side, in the labels of ``fit``."""
         if X.named:
-            return Outcomes.encode(y, named=True, models=X.models).values
+            return Outcomes.encode(y, named=True).values
         labels = np.asarray(y)
         if labels.dtype.kind in "biuf" and self.classes_.dtype.kind in "biuf":
             low, high = (float(label) for label in self.classes_)

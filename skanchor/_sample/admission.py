@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._battles import (
-    Comparisons,
-    decide_roles,
-    usable_features,
+from skanchor._battles import Comparisons, decide_roles, usable_features
+from skanchor._battles.checks import (
+    graded_verdicts,
     warn_of_contradicting_judges,
+    warn_of_other_grades,
     warn_of_runs,
 )
-from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._model.graph import Connectivity
 from skanchor._sample.judges import (
     leave_out_feature_separated,

@@ -16,7 +16,6 @@ from skanchor._battles import (
     Inputs,
     Outcomes,
     as_frame,
-    constant,
     is_constant,
 )
 from skanchor._battles.checks import check_table
@@ -29,7 +28,7 @@ from skanchor._battles.grouping import (
     find_groups,
 )
 from skanchor._battles.labels import values_of
-from skanchor._battles.rows import digest_of
+from skanchor._battles.rows import constant, digest_of
 from skanchor._checks import check_unmasked
 from skanchor._machine import available_bytes
 from skanchor._typing import Array
@@ -178,7 +177,7 @@ class Sample:
             raise BattlesError(
                 "Found array with 0 sample(s): the battles table is empty."
             )
-        outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
+        outcomes = Outcomes.encode(y, named=encoded.named)
         check_consistent_length(encoded, outcomes.values)
         weight = check_weight(sample_weight, encoded)
         if not encoded.named and len(np.unique(outcomes.values[weight > 0])) < 2:

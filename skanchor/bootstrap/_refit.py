@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
@@ -29,7 +29,7 @@ from skanchor.bootstrap._result import (
 )
 from skanchor.exceptions import DataWarning
 from skanchor.results.estimators import AroundMethod, RankingEstimator
-from skanchor.warning_log import WarningLog, unheard
+from skanchor.warning_log import WarningLog, unheard, warn
 
 
 @validate_params(
@@ -124,14 +124,18 @@ def bootstrap(
             y = _safe_indexing(y, sample.copies)
         sample = rules.apply(sample)
     log.issue()
-    extra = {} if sample.groups is None else {"groups": sample.groups}
+    X, extra = sample.X, {} if sample.groups is None else {"groups": sample.groups}
     fitted = {
-        name: clone(method).fit(sample.X, y, sample_weight=sample.weight, **extra)
+        name: clone(method).fit(X, y, sample_weight=sample.weight, **extra)
         for name, method in methods.items()
     }
     new_models = next(iter(fitted.values())).new_models_.tolist()
-    X = decide_roles(sample.X, sample.weight, new_models).as_preferences()
-    sample = _side_by_side(sample.with_battles(X))
+    X = decide_roles(X, sample.weight, new_models).with_columns(named=True)
+    # Rows that are used, those of a source and of a pair within it side by side.
+    used = np.flatnonzero(sample.counts)
+    keys = (X.order, X.right, X.left, X.sources, X.involves_new)
+    rows = used[np.lexsort([key[used] for key in keys])]
+    sample = sample.with_battles(X)[rows]
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     resampler = Resampler(sample, seed)
     starts = range(0, n_resamples, resampler.block)
@@ -145,18 +149,27 @@ def bootstrap(
         verbose=verbose,
         description="resamples",
     )
-    return {
-        name: _collected(name, method, np.concatenate([each[name] for each in blocks]))
-        for name, method in fitted.items()
-    }
-
-
-def _side_by_side(sample: Sample) -> Sample:
-    """Rows that are used, those of a source and of a pair within it contiguous."""
-    # ``lexsort`` sorts by the last key first.
-    X, used = sample.X, np.flatnonzero(sample.counts)
-    keys = (X.order, X.right, X.left, X.sources, X.involves_new)
-    return sample[used[np.lexsort([key[used] for key in keys])]]
+    results = {}
+    for name, method in fitted.items():
+        replicates = np.concatenate([each[name] for each in blocks])
+        labels = method.models_, method.result_.is_new
+        found = BootstrapResult(method, *labels, values_of(method), replicates)
+        results[name] = found
+        if n_resamples - found.failed < 2:
+            raise ValueError(
+                f"{name} could not be fitted on any of {n_resamples} resamples; some "
+                "model or judge has too few rows."
+            )
+        if found.failed:
+            warn(
+                DataWarning(
+                    f"{name} could not be fitted on {found.failed} of {n_resamples} "
+                    "resamples, which lack a model or a judge or leave the models "
+                    "unconnected. They are left out of the intervals.",
+                    code="failed-resamples",
+                )
+            )
+    return results
 
 
 def _run_block(
@@ -183,28 +196,6 @@ def _refitted(sample: Sample, fitted: Any) -> Array:
     return np.asarray(align(values_of(again), again.models_, fitted.models_))
 
 
-def _collected(name: str, fitted: Any, replicates: Array) -> BootstrapResult:
-    """Result of one method from its refits; warn of resamples that failed."""
-    labels, n = (fitted.models_, fitted.result_.is_new), len(replicates)
-    result = BootstrapResult(fitted, *labels, values_of(fitted), replicates)
-    if n - result.failed < 2:
-        raise ValueError(
-            f"{name} could not be fitted on any of {n} resamples; some model or judge "
-            f"has too few rows."
-        )
-    if result.failed:
-        warnings.warn(
-            DataWarning(
-                f"{name} could not be fitted on {result.failed} of {n} resamples, "
-                "which lack a model or a judge or leave the models unconnected. They "
-                "are left out of the intervals.",
-                code="failed-resamples",
-            ),
-            stacklevel=3,
-        )
-    return result
-
-
 LEAST_STRATUM = 20
 """Smallest number of groups in a stratum that is resampled by itself."""
 
@@ -227,19 +218,26 @@ class Resampler:
 
     def __init__(self, sample: Sample, seed: int):
         self.weight, self.seed = sample.weight, seed
+        # Few enough resamples in a block that its weights stay small.
+        self.block = int(np.clip(500_000 // max(len(sample), 1), 2, 64))
         used = np.flatnonzero(sample.counts)
-        source, groups = sample.X.sources[used], sample.groups
-        unit, stratum = np.arange(len(used)), source
-        if groups is not None:
+        stratum, unit = sample.X.sources[used], np.arange(len(used))
+        if sample.groups is not None:
             # spans[g, s]: whether group g has rows of source s. Equal rows of this
             # table are one kind of group.
-            _, unit = np.unique(groups[used], return_inverse=True)
-            spans = np.zeros((unit.max() + 1, source.max() + 1), dtype=bool)
-            spans[unit, source] = True
+            _, unit = np.unique(sample.groups[used], return_inverse=True)
+            spans = np.zeros((unit.max() + 1, stratum.max() + 1), dtype=bool)
+            spans[unit, stratum] = True
             _, kind, sizes = np.unique(
                 spans, axis=0, return_inverse=True, return_counts=True
             )
-            stratum = _pooled(sizes)[kind.ravel()]
+            rare = sizes < LEAST_STRATUM
+            # If they are too few even together, the most frequent kind joins them.
+            if sizes[rare].sum() < LEAST_STRATUM and rare.any():
+                rare[np.argmax(sizes)] = True
+            # The common stratum has the number of the first of its kinds.
+            stratum = np.where(rare, np.argmax(rare), np.arange(len(sizes)))
+            stratum = stratum[kind.ravel()]
         # Units of each stratum.
         self._strata = [np.flatnonzero(stratum == k) for k in np.unique(stratum)]
         # Unit of each row. Rows that are not used have the number n_units, whose count
@@ -247,24 +245,8 @@ class Resampler:
         self._unit = np.full(len(sample), len(stratum))
         self._unit[used] = unit
 
-    @property
-    def block(self) -> int:
-        """Number of resamples of a block: few enough that its weights stay small."""
-        return int(np.clip(500_000 // max(len(self.weight), 1), 2, 64))
-
     def draw(self, number: int) -> Array:
-        """Draw one block.
-
-        Parameters
-        ----------
-        number : int
-            Number of the block.
-
-        Returns
-        -------
-        ndarray of shape (block, n_rows)
-            Weights of the resamples.
-        """
+        """Weights of the resamples of a block by its number, (block, n_rows)."""
         stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
         rng = np.random.default_rng(stream)
         # How often each unit was drawn; the last column, of unused rows, stays zero.
@@ -277,19 +259,6 @@ class Resampler:
             for count, units in zip(counts, drawn, strict=True):
                 count[members] = np.bincount(units, minlength=size)
         return np.asarray(counts[:, self._unit] * self.weight)
-
-
-def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Stratum of each kind of group: its own, or a common one of all rare kinds.
-
-    ``sizes`` has the number of groups of each kind.
-    """
-    rare = sizes < LEAST_STRATUM
-    # If the rare kinds are too few even together, the most frequent kind joins them.
-    if sizes[rare].sum() < LEAST_STRATUM and rare.any():
-        rare[np.argmax(sizes)] = True
-    # The common stratum has the number of the first of its kinds.
-    return np.where(rare, np.argmax(rare), np.arange(len(sizes)))
 
 
 _AT_BOUND = 1e-9

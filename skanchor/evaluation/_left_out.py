@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from skanchor._battles import label_list
-from skanchor._battles.labels import positions
-from skanchor._contexts import refuse_contexts
+from skanchor._battles.labels import label_list, positions
+from skanchor._checks import refuse_contexts
 from skanchor._crossfit.parallel import run_plan
 from skanchor._diagnostics import IntervalCheck
 from skanchor._estimators.btl import BTLRegressor
@@ -283,7 +282,7 @@ class _Study:
     def _fitted(self, model: Any, rows: NDArray[np.intp]) -> tuple[Any, list[Warning]]:
         """Estimator fitted to some rows with one new model, and its warnings."""
         chosen, fitted, step = self.sample[rows], clone(self.estimator), ""
-        battles: Any = chosen.X.as_preferences()
+        battles: Any = chosen.X.with_columns(named=True)
         if self.table is not None:
             # The transformers of a pipeline need the table itself; its last step gets
             # weights, groups and new models by prefixed names.

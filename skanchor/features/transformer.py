@@ -178,8 +178,9 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         absent = [name for pair in pairs for name in pair if name not in present]
         if absent or not pairs:
             raise BattlesError(
-                f"There are no columns of texts {absent} among {present[:20]}. Name "
-                "the pairs in columns, as in columns=[('left', 'right')]."
+                f"There are no columns of texts {' and '.join(map(str, absent))} among "
+                f"{present[:20]}. Name the pairs in columns, as in "
+                "columns=[('left', 'right')]."
             )
         return tuple(pairs)
 

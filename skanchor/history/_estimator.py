@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from importlib.metadata import version
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,26 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._battles import Comparisons
+from skanchor._battles import Comparisons, Outcomes, as_frame
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
-from skanchor._contexts import refuse_contexts
+from skanchor._checks import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.stages import Stages
 from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, LearnerError
-from skanchor.history._arrivals import (
-    admit_rows,
-    check_fingerprints,
-    groups_of_arrivals,
-    refuse_unvoted,
-)
 from skanchor.history._file import packed_history, unpacked_history
-from skanchor.history._past import join_rows, with_rows
+from skanchor.history._fingerprints import check_fingerprints
 from skanchor.history._place import place
+from skanchor.history._rows import admit_rows, groups_of_arrivals
 from skanchor.history._state import HistoryState
+from skanchor.io import join_tables
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.pipeline import AnchorPipeline
 from skanchor.results import AnchorResult
@@ -73,8 +70,8 @@ class AnchorHistory(BaseEstimator):
     fold_plan_ : list of lists of (train, test)
         Folds of the historical rows in each repeat; not stored in the file. After
         :meth:`fit` the rows are numbered as :class:`skanchor.AnchorPipeline` numbers
-        them. After an update from counts, the rows of the counts come first, sorted and
-        without dropped ties, and then the new rows without dropped ties.
+        them. After an update from counts, the rows of the counts come first, each kind
+        as often as it was counted, and then the new rows; dropped ties are in neither.
 
     Notes
     -----
@@ -141,8 +138,7 @@ class AnchorHistory(BaseEstimator):
         """
         rules = RowRules.of(self.settings())
         with WarningLog() as log:
-            rows = X, y, sample_weight, groups
-            sample, labels = admit_rows(rules, *rows, lists_rows=False)
+            sample, labels = admit_rows(rules, X, y, sample_weight, groups)
             self.fit_sample(sample, labels, fingerprints)
         log.issue()
         return self
@@ -153,7 +149,7 @@ class AnchorHistory(BaseEstimator):
         labels: NDArray[Any] | None = None,
         fingerprints: Mapping[Any, str] | None = None,
         *,
-        cv: Any = None,
+        cv: int | None = None,
     ) -> Self:
         """Fit rows that are admitted already, such as numbers of equal rows.
 
@@ -165,19 +161,26 @@ class AnchorHistory(BaseEstimator):
             Labels of their groups, by code.
         fingerprints : mapping, optional
             As in :meth:`fit`.
-        cv : list of plans, optional
-            Folds of the rows, in the place of those of the settings.
+        cv : int, optional
+            Number of folds, in the place of the ``cv`` of the settings.
 
         Returns
         -------
         self
         """
         anchor = self.settings().set_params(new_models=[])
-        if sample.multiplicity is not None:
-            sample = sample[np.flatnonzero(sample.multiplicity)]
         if cv is not None:
             anchor.set_params(cv=cv)
-        refuse_unvoted(sample)
+        if sample.multiplicity is not None:
+            sample = sample[np.flatnonzero(sample.multiplicity)]
+        X, active = sample.X, sample.counts
+        votes = X.appearances(active & X.is_human)
+        unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
+        if unvoted and votes.any():
+            raise BattlesError(
+                f"Models {unvoted[:5]} have no human row: they are no history. Leave "
+                "their rows out of the history, and place them with it."
+            )
         with limited_threads(1):
             inference = anchor.prepare(sample, is_stored=True)
             state = HistoryState.of(inference, labels, fingerprints or {})
@@ -271,15 +274,15 @@ class AnchorHistory(BaseEstimator):
         """Add historical rows: fit the history again on old and new rows.
 
         Without features, groups and weights, the history has stored its rows as counts
-        and fits them again with the new ones; each old row stays in its fold. Otherwise
-        the old rows must be given again. ``updated_from_`` records which was done.
+        and fits them again with the new ones. Otherwise the old rows must be given
+        again. All folds are drawn again. ``updated_from_`` records what was done.
 
         Parameters
         ----------
         X, y, sample_weight, groups, fingerprints
             The new rows, as in :meth:`fit`.
         past : tuple of (X, y), (X, y, sample_weight) or with groups, optional
-            All rows that the history was fitted on; all folds are then drawn again.
+            All rows that the history was fitted on.
 
         Returns
         -------
@@ -309,14 +312,14 @@ class AnchorHistory(BaseEstimator):
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
-        anchor, sizes = self.settings(), self.state_.repeats
+        anchor, cv = self.settings(), None
+        if not isinstance(anchor.cv, Integral):
+            # A plan is of the old rows alone.
+            cv = self.state_.repeats[0]
         with WarningLog() as log:
             groups = groups_of_arrivals(groups, X, are_stored=False)
-            rows = X, y, sample_weight, groups
-            late, _ = admit_rows(RowRules.of(anchor), *rows)
-            # With plans as ``cv``, every old row stays in its fold.
-            sample, plans = with_rows(counts, late, anchor.random_state, sizes)
-            self.fit_sample(sample, None, fingerprints, cv=plans)
+            late, _ = admit_rows(RowRules.of(anchor), X, y, sample_weight, groups)
+            self.fit_sample(counts.with_rows(late), None, fingerprints, cv=cv)
         self.updated_from_ = "counts"
         log.issue()
         return self
@@ -489,3 +492,34 @@ class AnchorHistory(BaseEstimator):
             ) from None
         history.checksum_ = found.checksum
         return history
+
+
+def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """Concatenate two tuples of (X, y, sample_weight, groups).
+
+    A missing weight counts as one.
+    """
+    parts = past, late
+    frames = [as_frame(part[0]) for part in parts]
+    if any(frame is None for frame in frames):
+        raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
+    tables = [frame.to_pandas() for frame in frames if frame is not None]
+    y = [Outcomes.encode(part[1], named=True).values for part in parts]
+    weights, (one, other) = None, (past[3], late[3])
+    if past[2] is not None or late[2] is not None:
+        given = zip(tables, (past[2], late[2]), strict=True)
+        weights = np.concatenate(
+            [np.ones(len(table)) if w is None else np.asarray(w) for table, w in given]
+        )
+    groups = one
+    named = [each is None or isinstance(each, str) for each in (one, other)]
+    if not any(named):
+        groups = np.concatenate(
+            [np.asarray(each, dtype=object) for each in (one, other)]
+        )
+    elif not all(named) or one != other:
+        raise BattlesError(
+            "Old and new rows need groups of one kind: none, those of a column that "
+            "both have, or labels of all rows."
+        )
+    return join_tables(tables), np.concatenate(y), weights, groups

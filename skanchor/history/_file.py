@@ -8,7 +8,7 @@ can make nothing else, and its arrays must have the shapes of :data:`SHAPES`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from types import UnionType
@@ -48,12 +48,11 @@ SHAPES = {
     "fits.x": "fits size",
     "fits.converged": "fits",
     "fits.ridge": "size",
-    "fits.sources.*.gram": "fits triangle",
-    "fits.sources.*.score": "folds columns",
-    "fits.sources.*.outer": "folds triangle",
+    "fits.gram": "sources fits triangle",
+    "fits.score": "sources folds columns",
+    "fits.outer": "sources folds triangle",
     "fits.groups.*.codes": "groups",
-    "fits.groups.*.people": "groups people",
-    "fits.groups.*.judges": "groups verdicts",
+    "fits.groups.*.scores": "groups stacked",
     "sums.historical.*.gram sums.new.*.gram": "tested tested",
     "sums.historical.*.score sums.new.*.score": "tested",
     "sums.historical.*.outer sums.new.*.outer": "none none",
@@ -120,19 +119,19 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     Settings are not validated here, but where a history takes them.
     """
     anchor = _settings(content.header["settings"])
-    state = _unpacked(HistoryState, content.header["state"], "state", content.arrays)
-    _check(state, content.arrays)
+    arrays = dict(content.arrays)
+    state = _unpacked(HistoryState, content.header["state"], "state", arrays)
+    _check(state)
+    _check_shapes(state, arrays)
     learners: list[Any] = [None] * len(state.judges)
     if state.features:
         learners = [LinearBias(loss="logistic") for _ in learners]
-    for source, learner in enumerate(learners, start=1):
-        if learner is not None:
+        for source, learner in enumerate(learners, start=1):
             learner.coef_ = state.fits.x[0][state.fits.layout.span(source)]
             learner.feature_map_ = None
     return replace(state, learners=tuple(learners)), anchor
 
 
-# ---------------------------------------------------------------------------- writing
 def _packed(
     value: Any, name: str, arrays: dict[str, NDArray[Any]] | None = None
 ) -> Any:
@@ -141,40 +140,32 @@ def _packed(
     ``arrays`` is None for settings, which may hold estimators, and arrays as lists.
     """
 
-    def inner(parts: Mapping[Any, Any]) -> dict[str, Any]:
-        return {
-            key: _packed(one, f"{name}.{key}", arrays) for key, one in parts.items()
-        }
+    def inner(parts: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+        return {key: _packed(one, f"{name}.{key}", arrays) for key, one in parts}
 
-    if isinstance(value, np.ndarray) and arrays is not None:
-        if value.dtype.kind not in _NUMBERS:
-            labels = value.astype(object).tolist()
-            return [_text_or_number(one, name) for one in labels]
+    is_number = isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS
+    if is_number and arrays is not None:
         arrays[name] = value
         return name
-    is_array = isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS
-    if is_array or isinstance(value, np.generic):
-        value = value.tolist()
+    if is_number or (isinstance(value, np.ndarray) and arrays is not None):
+        value = value.astype(object).tolist()
+    elif isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, (list, tuple)):
-        return list(inner(dict(enumerate(value))).values())
+        return list(inner(enumerate(value)).values())
     if isinstance(value, Mapping):
-        pairs = inner(value).items()
+        pairs = inner(value.items()).items()
         return {"pairs": [[_packed(key, name), one] for key, one in pairs]}
     if isinstance(value, csr_array):
-        parts = inner({key: getattr(value, key) for key in _OF_SPARSE})
+        parts = inner((key, getattr(value, key)) for key in _OF_SPARSE)
         return parts | {"shape": list(value.shape)}
     if is_dataclass(value):
-        return inner({one.name: getattr(value, one.name) for one in fields(value)})
+        return inner((one.name, getattr(value, one.name)) for one in fields(value))
     if type(value).__name__ in ESTIMATORS:
-        kind, params = type(value).__name__, value.get_params(deep=False)
-        return {"class": kind, "values": inner(params)}
+        params = inner(value.get_params(deep=False).items())
+        return {"class": type(value).__name__, "values": params}
     if value is None or isinstance(value, np.random.RandomState):
         return None
-    return _text_or_number(value, name)
-
-
-def _text_or_number(value: Any, name: str) -> Any:
-    """The value; refuse what is none of those that a file holds."""
     if not isinstance(value, (bool, int, float, str)):
         raise BattlesError(
             f"{name} cannot be stored in a file: it holds numbers and texts, and no "
@@ -184,7 +175,6 @@ def _text_or_number(value: Any, name: str) -> Any:
     return value
 
 
-# ---------------------------------------------------------------------------- reading
 def _settings(content: Any) -> Any:
     """Settings of an estimator as they were packed; lists are read as tuples."""
     match content:
@@ -197,6 +187,9 @@ def _settings(content: Any) -> Any:
         case {"pairs": pairs}:
             return {key: _settings(one) for key, one in pairs}
     return content
+
+
+_hints = lru_cache(get_type_hints)
 
 
 def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any:
@@ -213,66 +206,45 @@ def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any
         return None if content is None else _unpacked(args[0], content, name, arrays)
     if is_dataclass(made):
         hints = _hints(kind)
-        return kind(
-            **{key: inner(hints[key], one, key) for key, one in content.items()}
-        )
-    if made is np.ndarray:
-        return _array(get_args(args[1])[0], content, name, arrays)
-    if made is csr_array:
-        parts = tuple(inner(NDArray[Any], content[key], key) for key in _OF_SPARSE)
-        _expect([one.dtype.kind for one in parts] == ["f", "i", "i"], name)
-        matrix = csr_array(parts, shape=tuple(content["shape"]))
-        # A file may come from anybody, and products do not check the indices.
-        matrix.check_format(full_check=True)
-        arrays[name] = matrix
-        return matrix
+        parts = {key: inner(hints[key], one, key) for key, one in content.items()}
+        return kind(**parts)
     if made is tuple:
         return tuple(inner(args[0], one, number) for number, one in enumerate(content))
     if made is Mapping:
         pairs = content["pairs"]
-        return {_number(Any, key): inner(args[1], one, key) for key, one in pairs}
-    return _number(kind, content)
-
-
-@lru_cache
-def _hints(record: type) -> dict[str, Any]:
-    """Declared kinds of the fields of a record."""
-    return get_type_hints(record)
-
-
-def _array(
-    number: Any, content: Any, name: str, arrays: dict[str, Any]
-) -> NDArray[Any]:
-    """Labels, which the header holds, or an array of numbers of a kind."""
-    if isinstance(content, list):
-        _expect(number is Any, name)
-        # Filled one by one, so that Python's types of the labels stay.
-        labels = np.empty(len(content), dtype=object)
-        labels[:] = [_number(Any, one) for one in content]
-        arrays[name] = labels
-        return labels
-    _expect(content == name, name)
-    found = arrays[name]
-    _expect(number is Any or found.dtype.kind in _DECLARED[number], name)
-    return found
-
-
-def _number(kind: Any, content: Any) -> Any:
-    """A number or text of a kind."""
+        return {inner(Any, key, "key"): inner(args[1], one, key) for key, one in pairs}
+    if made is csr_array:
+        of_sparse = [inner(NDArray[Any], content[key], key) for key in _OF_SPARSE]
+        _expect([one.dtype.kind for one in of_sparse] == ["f", "i", "i"], name)
+        arrays[name] = csr_array(tuple(of_sparse), shape=tuple(content["shape"]))
+        # A file may come from anybody, and products do not check the indices.
+        arrays[name].check_format(full_check=True)
+        return arrays[name]
+    if made is np.ndarray:
+        number = get_args(args[1])[0]
+        if number is Any and isinstance(content, list):
+            # Filled one by one, so that Python's types of the labels stay.
+            arrays[name] = np.empty(len(content), dtype=object)
+            arrays[name][:] = [inner(Any, one, "label") for one in content]
+        else:
+            _expect(content == name, name)
+            _expect(arrays[name].dtype.kind in _DECLARED.get(number, _NUMBERS), name)
+        return arrays[name]
     known = (bool, int, float, str) if kind is Any else (kind,)
     is_whole = kind is float and type(content) is int
-    _expect(is_whole or type(content) in known, kind)
+    _expect(is_whole or type(content) in known, name)
     return content
 
 
-# ---------------------------------------------------------------------------- checks
-def _check(state: HistoryState, arrays: Mapping[str, Any]) -> None:
+def _check(state: HistoryState) -> None:
     """Refuse a state whose parts do not belong to each other."""
-    layout, repeats, features = state.fits.layout, state.repeats, state.sums.features
-    n_sources, widths, n_folds = 1 + len(state.judges), layout.widths, sum(repeats)
-    _expect(len(repeats) and min(repeats) > 0 and min(widths) >= 0, "widths")
-    _expect(len(widths) == len(layout.positions) == n_sources, "widths")
-    _expect(np.array_equal(layout.model, np.arange(len(state.models))), "layout")
+    fits, sums, counts, layout = state.fits, state.sums, state.counts, state.fits.layout
+    n_sources, n_models = 1 + len(state.judges), len(state.models)
+    parts = sums.historical, sums.new, sums.ridges, layout.widths
+    _expect({len(one) for one in (*parts, layout.positions)} == {n_sources}, "sources")
+    _expect(len(state.repeats) and min(state.repeats) > 0, "repeats")
+    _expect(min(layout.widths) >= 0, "widths")
+    _expect(np.array_equal(layout.model, np.arange(n_models)), "layout")
     _expect(not layout.is_new.any() and not layout.context.any(), "layout")
     _expect((state.items is not None) == layout.has_item_effects, "items")
     _expect(0.0 < state.unit < np.inf, "unit")
@@ -280,26 +252,20 @@ def _check(state: HistoryState, arrays: Mapping[str, Any]) -> None:
         _expect(len(set(labels.tolist())) == len(labels), "labels")
         # Labels that cannot be ordered raise an error here.
         sorted(labels.tolist())
-    for number, one in enumerate(state.fits.sources):
-        _expect(one.source == number, "sources")
-    for group in state.fits.groups or ():
-        _expect((np.diff(group.codes) > 0).all(), "codes of groups")
-    parts = state.fits.sources, state.sums.historical, state.sums.new, state.sums.ridges
-    _expect({len(one) for one in parts} == {n_sources}, "sources")
-    _expect(features is None or len(features) == n_sources - 1, "features")
-    _expect(state.fits.groups is None or len(state.fits.groups) == n_folds, "groups")
-    _check_shapes(state, arrays)
-    if state.counts is not None:
-        counts, size = state.counts, len(state.counts.models)
-        low = np.array([0, 0, -1, -1, *(-1 for _ in repeats)])
-        high = np.array([size, size, len(counts.judges), 2, *repeats])
+    _expect(sums.features is None or len(sums.features) == n_sources - 1, "features")
+    if fits.groups is not None:
+        _expect(len(fits.groups) == sum(state.repeats), "groups")
+        _expect(all((np.diff(one.codes) > 0).all() for one in fits.groups), "codes")
+    if counts is not None:
+        n_models, n_judges = len(counts.models), len(counts.judges)
+        low, high = (0, 0, -1, -1), (n_models, n_models, n_judges, 2)
         within = (counts.kinds >= low) & (counts.kinds < high)
         _expect(within.all() and (counts.counts >= 0).all(), "counts")
 
 
 def _check_shapes(state: HistoryState, arrays: Mapping[str, Any]) -> None:
     """Refuse an array of another shape than :data:`SHAPES` has."""
-    layout, n = state.fits.layout, len(state.models)
+    layout, n, n_folds = state.fits.layout, len(state.models), sum(state.repeats)
     columns = np.array([n + 1 + width for width in layout.widths])
     # By source, or the same everywhere; what is not here all arrays of a record share.
     sizes: dict[Any, Any] = {
@@ -307,17 +273,16 @@ def _check_shapes(state: HistoryState, arrays: Mapping[str, Any]) -> None:
         "judges": len(state.judges),
         "sources": len(columns),
         "features": len(state.features),
-        "fits": 1 + sum(state.repeats),
-        "folds": sum(state.repeats),
+        "fits": 1 + n_folds,
+        "folds": n_folds,
         "size": layout.size,
         "span": layout.widths,
-        "columns": columns,
-        "triangle": columns * (columns + 1) // 2,
+        "columns": columns.max(),
+        "triangle": columns.max() * (columns.max() + 1) // 2,
+        "stacked": len(columns) * columns.max(),
         "tested": columns + N_TESTED,
-        "people": columns[0],
-        "verdicts": columns[1:].sum(),
         "tests": state.check.judges.shape[1],
-        "coded": 4 + len(state.repeats),
+        "coded": 4,
         "none": 0,
     }
     for name, values in arrays.items():

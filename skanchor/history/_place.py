@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from skanchor._assembly import assemble, set_undetermined_apart
-from skanchor._battles import Comparisons, count_rows
+from skanchor._assembly import assemble, with_undetermined_apart
+from skanchor._battles import count_rows
 from skanchor._crossfit.cross_fit import Repeat, RowInfluence, collect_folds
 from skanchor._crossfit.folds import (
     FoldPlan,
     check_training_sets,
-    make_plans,
     rows_held_out,
     training_set,
 )
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_effects import judges_of_arrivals
 from skanchor._crossfit.one_fold import warn_of_fold
-from skanchor._crossfit.stages import FittedStages, FullFit, Stages
-from skanchor._crossfit.state import PlacedFit
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.riesz import Solution
-from skanchor._model.sources import SourceRows
 from skanchor._sample.row_rules import RowRules
-from skanchor._sample.sample import Battles, Sample
+from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor.exceptions import located
-from skanchor.history._arrivals import (
+from skanchor.history._rows import (
     admit_arrivals,
     admit_rows,
-    check_given_plans,
-    draw_plans,
+    arrival_plans,
     group_codes,
     groups_of_arrivals,
     with_models,
@@ -52,7 +48,7 @@ def place(
     state: HistoryState,
     stages: Stages,
     rules: RowRules,
-    rows: tuple[Battles, ArrayLike, Any, Any],
+    rows: tuple[Any, Any, Any, Any],
     cv: Any,
     random_state: Any,
 ) -> AnchorResult:
@@ -77,21 +73,15 @@ def place(
         Without the warnings of its diagnostics.
     """
     X, y, sample_weight, groups = rows
-    groups = groups_of_arrivals(groups, X, are_stored=state.n_groups is not None)
-    sample, labels = admit_rows(rules, X, y, sample_weight, groups)
-    codes = group_codes(sample, labels, are_stored=state.n_groups is not None)
+    are_stored = state.n_groups is not None
+    groups = groups_of_arrivals(groups, X, are_stored=are_stored)
+    sample, labels = admit_rows(rules, X, y, sample_weight, groups, lists_rows=True)
+    codes = group_codes(labels, are_stored=are_stored)
     known = None if codes is None else state.folds_of(codes)
-    everyone, admitted = admit_arrivals(
-        sample.in_units(state.unit), state.X, state.lost
-    )
+    sample = sample.in_units(state.unit)
+    everyone, admitted = admit_arrivals(sample, state.X, state.lost)
     state.compare_grades(admitted)
-    # A copy, since drawing from a RandomState would change it.
-    seed = deepcopy(random_state)
-    if cv is None:
-        plans = draw_plans(admitted, state.repeats, seed, known)
-    else:
-        plans = make_plans(cv, len(state.repeats), admitted, seed)
-        check_given_plans(plans, state.repeats, admitted.groups, known)
+    plans = arrival_plans(cv, admitted, state.repeats, random_state, known)
     result = _placed(state, stages, admitted, plans, codes)
     historical, X = state.all_models, everyone.X
     if historical is None:
@@ -122,17 +112,15 @@ def _placed(
     others, as in the pipeline.
     """
 
-    def first() -> tuple[AnchorResult, FullFit]:
-        full, folds, influence = _fit_arrivals(state, stages, admitted, plans, codes)
+    def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
+        full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
         # Sums over the arrivals are added to those of the history.
         X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
         late = FitSums.of(known.fit, known.sources, X.order, noise)
         sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
         return assemble(full, folds, influence, sums, state.check, plans), full
 
-    return set_undetermined_apart(
-        first, lambda others: _placed(state, stages, others, plans, codes)
-    )
+    return with_undetermined_apart(infer, admitted)
 
 
 def _fit_arrivals(
@@ -147,78 +135,54 @@ def _fit_arrivals(
     The fit of all rows has the arrivals as its rows, in the vocabulary of all models;
     those of the history are in its sums. The influence is that of the arrivals.
     """
-    X = arrivals.X
-    learners = [None, *state.learners]
-    rows = source_rows(arrivals, spans_of(learners, arrivals))
+    rows = source_rows(arrivals, spans_of([None, *state.learners], arrivals))
     rows, folds = with_codes(rows, arrivals, codes), []
     for plan in plans:
-        check_training_sets(arrivals, plan)
+        check_training_sets(arrivals, plan, is_joint=True)
         for number in range(plan.n_folds):
-            weight = training_set(arrivals, plan.trained(number)).weight
+            weight = training_set(arrivals, plan.held_out(number)).weight
             test = rows_held_out(rows, plan.held_out(number))
             folds.append(([weight[part.rows] for part in rows], test))
-    placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)
-    items = state.items
+    X, bounds = arrivals.X, stages.arrival.score_bounds
+    placed = state.fits.place(X.is_new, rows, folds, bounds)
+    fit, layout, items, effects = placed.fit, placed.fit.layout, state.items, None
     if items is not None:
         # What its estimation adds to errors depends on who compares the new models.
         items = items.for_judges(judges_of_arrivals(X))
-    chain = _fitted(state, stages, arrivals, rows, placed, items)
-    full = FullFit(stages, arrivals, chain, items, chain)
-    done, numbers = [], (number for plan in plans for number in range(len(plan)))
+        effects = fit.x[layout.item_effects].reshape(-1, layout.n_items)
+    X = state.calibrator.transform(X).with_columns(
+        scores=fit.scores,
+        deviations=effects,
+        item_covariance=None if items is None else items.covariance,
+    )
+    new, no_bounds = layout.is_new, np.full(layout.size, np.inf)
+    # The weights have the columns of the biases, and the ridges of the history.
+    ridge, functions = np.diag(placed.prior), [WeightFunctions()]
+    for source, learner in enumerate(state.learners, start=1):
+        at = layout.span(source)
+        has_span = at.stop > at.start
+        functions.append(
+            WeightFunctions(learner, ridge[at]) if has_span else functions[0]
+        )
+    solution = Solution.of_grams(fit, placed.grams, placed.prior)
+    assert stages.debiaser is not None
+    chain = FittedStages(
+        state.btl(stages),
+        state.calibrator,
+        copy(stages.arrival).with_scores(X.models[new], fit.scores[new]),
+        X,
+        PipelineFit(
+            arrivals, state.calibrator, None, fit, rows, (-no_bounds, no_bounds)
+        ),
+        is_joint=stages.fits_jointly(X),
+        debiaser=stages.debiaser.with_solution(
+            X.models, X.judges, Weighing(tuple(functions)), solution
+        ),
+    )
+    full, done = FullFit(stages, arrivals, chain, items, chain), []
+    numbers = (number for plan in plans for number in range(len(plan)))
     for number, one in zip(numbers, placed.folds, strict=True):
         with located(f"Fold {number}"), WarningLog() as log:
             warn_of_fold(one.weights, X.models)
         done.append(replace(one, warnings=log.found))
     return full, *collect_folds(full, plans, done)
-
-
-def _fitted(
-    state: HistoryState,
-    stages: Stages,
-    arrivals: Sample,
-    rows: list[SourceRows],
-    placed: PlacedFit,
-    items: Any,
-) -> FittedStages:
-    """Stages of the fit of all rows, and the arrivals with what these have learned."""
-    fit, layout = placed.fit, placed.fit.layout
-    effects, shape = None, (layout.n_sources - 1, layout.n_items)
-    if layout.has_item_effects:
-        effects = fit.x[layout.item_effects].reshape(shape)
-    X = state.calibrator.transform(arrivals.X).with_columns(
-        scores=fit.scores,
-        deviations=effects,
-        item_covariance=None if items is None else items.covariance,
-    )
-    new = layout.is_new
-    arrival = copy(stages.arrival).with_scores(X.models[new], fit.scores[new])
-    no_bounds = np.full(layout.size, np.inf)
-    known = PipelineFit(
-        arrivals, state.calibrator, None, fit, rows, (-no_bounds, no_bounds)
-    )
-    return FittedStages(
-        state.btl(stages),
-        state.calibrator,
-        arrival,
-        X,
-        known,
-        is_joint=stages.fits_jointly(X),
-        debiaser=_debiaser(state, stages, X, placed),
-    )
-
-
-def _debiaser(
-    state: HistoryState, stages: Stages, X: Comparisons, placed: PlacedFit
-) -> RieszDebiaser:
-    """Riesz weights of the fit of all rows, from the information of each source."""
-    fit, ridge = placed.fit, np.diag(placed.prior)
-    learners = [WeightFunctions()]
-    for source, learner in enumerate(state.learners, start=1):
-        at = fit.layout.span(source)
-        has_span = at.stop > at.start
-        known = WeightFunctions(learner, ridge[at]) if has_span else learners[0]
-        learners.append(known)
-    solution = Solution.of_grams(fit, placed.grams, placed.prior)
-    weighing = Weighing(tuple(learners))
-    assert stages.debiaser is not None
-    return stages.debiaser.with_solution(X.models, X.judges, weighing, solution)

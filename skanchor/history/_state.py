@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference, models_left_out, sums_of
-from skanchor._battles import Comparisons
+from skanchor._battles import HUMAN, Comparisons
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
 from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
-from skanchor._crossfit.held_out import HeldOut
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.one_fold import FoldStart, fit_training_set
-from skanchor._crossfit.stages import FullFit, Stages
-from skanchor._crossfit.state import StoredFits
+from skanchor._crossfit.one_fold import check_placed
+from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.state import HeldOut, StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
@@ -32,8 +32,8 @@ from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
-from skanchor.exceptions import LearnerError, located
-from skanchor.history._past import RowCounts
+from skanchor.exceptions import BattlesError, LearnerError, located
+from skanchor.history._rows import warn_of_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,70 @@ class AllModels:
     scores: Array
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowCounts:
+    """Rows without features, groups and weights, and how often each occurs.
+
+    Attributes
+    ----------
+    models, judges : ndarray
+        Labels.
+    kinds : ndarray of shape (n_kinds, 4)
+        Codes of the first and the second model and of the judge (-1 is a human), and
+        the display order.
+    outcomes : ndarray of shape (n_kinds,)
+        Preference for the first model.
+    counts : ndarray of shape (n_kinds,)
+        Number of rows.
+    """
+
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    kinds: NDArray[np.intp]
+    outcomes: Array
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, sample: Sample) -> RowCounts | None:
+        """Rows that count, put together where the sample has done so.
+
+        None where rows have features, groups or weights.
+        """
+        X, used, times = sample.X, sample.counts, sample.multiplicity
+        times = np.ones(len(sample)) if times is None else times
+        is_weighted = sample.unit != 1.0 or (sample.weight != times)[used].any()
+        if X.features_left.shape[1] or sample.is_grouped or is_weighted:
+            return None
+        kinds = np.column_stack([X.left, X.right, X.judge, X.order])[used]
+        number = times[used].astype(np.intp)
+        return cls(X.models, X.judges, kinds.astype(np.int32), sample.y[used], number)
+
+    def table(self) -> pd.DataFrame:
+        """Battles table with one row for each kind."""
+        left, right, judge, order = self.kinds.T
+        # The code -1 of people is the last label.
+        names = np.append(self.judges.astype(object), HUMAN)
+        # Order 0 is unknown, 1 the first model, and -1, the last entry, the second.
+        # Without the column, unknown orders would be those of the columns.
+        shown = np.array([None, "model_a", "model_b"], dtype=object)[order]
+        sides = {"model_a": self.models[left], "model_b": self.models[right]}
+        return pd.DataFrame({**sides, "judge": names[judge], "shown_first": shown})
+
+    def with_rows(self, late: Sample) -> Sample:
+        """Sample of these rows and of new ones, equal ones counted."""
+        warn_of_features(late.X.feature_names)
+        more = RowCounts.of(late.without_features())
+        if more is None:
+            raise BattlesError(
+                "The history was fitted without groups and weights, so that rows that "
+                "have any cannot be added to it."
+            )
+        table = pd.concat([self.table(), more.table()], ignore_index=True)
+        outcomes = np.append(self.outcomes, more.outcomes)
+        number = np.append(self.counts, more.counts)
+        return Sample.admit(table, outcomes, number).counted()
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +228,9 @@ class HistoryState:
             If sums cannot stand for the rows of a learner.
         """
         full = inference.fit()
-        start = FoldStart.of(full)
-        check_linear(start)
+        check_linear(full)
         codes = None if group_labels is None else label_codes(group_labels, "groups")
-        # With the parameters that arrivals will be given, to the last digit.
-        start = replace(start, fit=replace(start.fit, fit=full.chain.fit.fit))
-        stored = _stored_fits(start, inference.folds, codes)
+        stored = _stored_fits(full, inference.fold_plan, codes)
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
@@ -180,11 +241,9 @@ class HistoryState:
             inference.check,
             items=full.items,
             treatment=inference.choice.item_effects,
-            repeats=tuple(map(len, inference.folds)),
+            repeats=tuple(map(len, inference.fold_plan)),
             fingerprints=dict(fingerprints),
-            counts=RowCounts.of(
-                inference.everyone, inference.cells.cell, inference.fold_plan
-            ),
+            counts=RowCounts.of(inference.everyone),
         )
 
     @classmethod
@@ -336,9 +395,9 @@ class HistoryState:
         return btl
 
 
-def check_linear(start: FoldStart) -> None:
+def check_linear(full: FullFit) -> None:
     """Refuse learners under which sums cannot stand for rows."""
-    chain = start.full.chain
+    chain = full.chain
     judges, biases = chain.X.judges.tolist(), chain.calibrator.biases_
     flexible = [one for one in judges if linearity(biases.get(one)) != "fixed"]
     assert chain.debiaser is not None
@@ -348,7 +407,7 @@ def check_linear(start: FoldStart) -> None:
             "sums can stand for their rows. Keep a linear learner, bias='linear' or "
             "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
         )
-    if not start.is_shared:
+    if not full.has_shared_columns:
         raise LearnerError(
             "The Riesz weights of a history must have the learner of the bias: set "
             "the debiaser's learner to 'calibrator'."
@@ -356,20 +415,25 @@ def check_linear(start: FoldStart) -> None:
 
 
 def _stored_fits(
-    start: FoldStart, plans: list[FoldPlan], codes: NDArray[np.int64] | None
+    full: FullFit, plans: list[FoldPlan], codes: NDArray[np.int64] | None
 ) -> StoredFits:
     """Fit every fold of all repeats, and sum up its rows."""
-    sample, sources, trained, tests = start.sample, start.fit.sources, [], []
+    # With the parameters that arrivals will be given, to the last digit.
+    start = replace(full.start, fit=full.chain.fit.fit)
+    sample, sources, trained, tests = full.sample, start.sources, [], []
+    is_grouped = sample.groups is not None
     for plan in plans:
         for number in range(plan.n_folds):
             with located(f"Fold {number}"):
-                training = training_set(sample, plan.trained(number))
-                weights, fit = fit_training_set(start, start.fit, training)
+                training = training_set(sample, plan.held_out(number))
+                check_placed(full, training)
+                weights = [training.weight[rows.rows] for rows in sources]
+                fit = start.refitted(weights)
             trained.append((fit, dict(grams_of(fit, sources, weights))))
             test = rows_held_out(sources, plan.held_out(number))
             test = with_codes(test, sample, codes)
-            tests.append(HeldOut.of(fit, test, is_grouped=sample.groups is not None))
-    return StoredFits.of(start.fit, trained, tests)
+            tests.append(HeldOut.of(fit, test, is_grouped=is_grouped))
+    return StoredFits.of(start, trained, tests, is_grouped=is_grouped)
 
 
 def with_codes(

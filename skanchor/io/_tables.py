@@ -17,7 +17,7 @@ FILE = "(file)"
 """Column of the names of files, of rows whose file has no column of judges."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Table:
     """A table that was read.
 
@@ -31,7 +31,7 @@ class Table:
         Name of its first file without a suffix.
     format : str
         Name of the tool that wrote it, or "table".
-    trusted : bool
+    is_standard : bool
         Whether it is a tool's, with standard names and outcomes.
     twice : set of str
         Names that several of its files have.
@@ -39,7 +39,7 @@ class Table:
         Whether failed verdicts are left out unasked.
     is_text : bool
         Whether numbers may be text, as in a CSV.
-    counted : bool
+    is_counted : bool
         Whether rows are counted by a column ``count``.
     """
 
@@ -47,11 +47,11 @@ class Table:
     source: str = "table"
     stem: str = "table"
     format: str = "table"
-    trusted: bool = False
+    is_standard: bool = False
     twice: frozenset[str] = frozenset()
     drop_invalid: bool = False
     is_text: bool = False
-    counted: bool = False
+    is_counted: bool = False
 
     @property
     def files(self) -> str:
@@ -59,14 +59,13 @@ class Table:
         return self.source.partition(" --")[0]
 
 
-def as_table(
-    frame: Any,
-    format: str = "auto",
-    label: str = "the table",
-    stem: str = "table",
-    **more: Any,
-) -> Table:
-    """A table as it was read; what a tool wrote gets standard names."""
+def as_table(frame: Any, format: str = "auto", file: str = "", **more: Any) -> Table:
+    """A table as it was read; what a tool wrote gets standard names.
+
+    Rows without a column of judges are by the judge that the name of the file says.
+    """
+    if isinstance(frame, Table):
+        return frame
     opened = as_frame(frame)
     if opened is None:
         raise TypeError(
@@ -77,13 +76,14 @@ def as_table(
     raw = raw.set_axis(list(map(str, raw.columns)), axis=1).reset_index(drop=True)
     tool = tool_of(raw, format)
     if tool is not None:
-        raw = without_failures(tool.read(raw), label)
+        raw = without_failures(tool.read(raw), file or "the table")
+    stem = more.pop("stem", "table")
     if not any(names_in_role(raw.columns, role) for role in ("judge", "kind")):
         # The name of a tool's file is that of its judge.
-        is_judge = tool is not None and tool.who == "judge" and label != "the table"
+        is_judge = tool is not None and tool.who == "judge" and file
         raw = raw.assign(**{"judge" if is_judge else FILE: constant(stem, len(raw))})
     name = "table" if tool is None else tool.name
-    return Table(raw, stem=stem, format=name, trusted=tool is not None, **more)
+    return Table(raw, stem=stem, format=name, is_standard=tool is not None, **more)
 
 
 def constant(label: str, n: int) -> Any:
@@ -114,14 +114,14 @@ def relabelled(column: pd.Series, new: Callable[[str], str | None]) -> pd.Series
     """
     codes, labels = pd.factorize(column)
     keys = map(value_key, labels)
-    found = [(new(key) or None) if key else None for key in keys]
-    if found == list(labels):
+    texts = [(new(key) or None) if key else None for key in keys]
+    if texts == list(labels):
         return column
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        texts = pd.array(found, dtype="str").take(codes, allow_fill=True)
-        return pd.Series(texts, index=column.index, name=column.name)
-    distinct = pd.Index(dict.fromkeys(one for one in found if one is not None))
-    at = np.array([*distinct.get_indexer(pd.Index(found)), -1])
+        array = pd.array(texts, dtype="str").take(codes, allow_fill=True)
+        return pd.Series(array, index=column.index, name=column.name)
+    distinct = pd.Index(dict.fromkeys(text for text in texts if text is not None))
+    at = np.array([*distinct.get_indexer(pd.Index(texts)), -1])
     made = pd.Categorical.from_codes(at[codes], distinct)
     return pd.Series(made, index=column.index, name=column.name)
 

@@ -7,9 +7,9 @@ them: which side a number favours, who is a person, in which order a judge saw a
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,35 +31,43 @@ from skanchor.io._words import (
 from skanchor.warning_log import warn
 
 _HUMAN = "human"
+_READ = frozenset((
+    *("preference", "pref", "swapped", "extent", "both_equal", "chosen_model_name"),
+    *("winner_tie", "g1_winner", "g2_winner"),
+))  # fmt: skip
+"""Columns of outcomes and orders, which say nothing more once a file is read."""
+
+_PAIRS = ("model_a", "model_b", "response_a", "response_b")
+_VOTES = {A: A, B: B, "tie": TIE, "tie (bothbad)": BAD, BAD: BAD}
+_ONE_HOT = {"winner_model_a": A, "winner_model_b": B, "winner_tie": TIE}
+_PERSON = r"(?:expert|author)_\d+$"
 
 
 # ------------------------------------------------------------------------------- cells
-def _standard(
-    raw: pd.DataFrame, names: Mapping[str, str], used: Iterable[str] = (), **made: Any
-) -> pd.DataFrame:
-    """Standard columns, and the plain ones of a file that have not been used.
+def _standard(raw: pd.DataFrame, names: Dict[str, str], **made: Any) -> pd.DataFrame:
+    """Standard columns, by their names in a file or made, beside the other ones.
 
-    Columns whose names end in a side would become features, and are left out.
+    Other columns whose names end in a side would become features, and are left out.
     """
-    known = {"model_a": "model_a", "model_b": "model_b", "judge": "judge", **names}
-    found = {n: raw[old] for n, old in known.items() if old in raw and n not in made}
-    done = {*known.values(), *used, *made}
-    rest = {
-        name: raw[name]
+    columns = {new: raw[old] for new, old in names.items() if old in raw}
+    pairs = [
+        name
         for name in raw.columns
-        if name not in done and not str(name).lower().endswith(("_a", "_b"))
-    }
-    return pd.DataFrame({**found, **made, **rest}, index=raw.index)
+        if str(name).lower().endswith(("_a", "_b")) and name not in _PAIRS
+    ]
+    used = {*names.values(), *pairs, *made, *_READ}
+    others = raw.drop(columns=[name for name in raw if name in used])
+    return pd.DataFrame({**columns, **made, **others}, index=raw.index)
 
 
-def _labels(column: pd.Series, meanings: Mapping[str, Any]) -> pd.Series:
+def _labels(column: pd.Series, meanings: Dict[str, Any]) -> pd.Series:
     """Outcomes by the labels of a tool; null where there is no verdict."""
-    codes, found = pd.factorize(column)
-    keys = [value_key(value).casefold() for value in found]
-    for value, key in zip(found, keys, strict=True):
-        if key not in meanings and not is_failed(value):
+    codes, labels = pd.factorize(column)
+    keys = [value_key(label).casefold() for label in labels]
+    for label, key in zip(labels, keys, strict=True):
+        if key not in meanings and not is_failed(label):
             raise BattlesError(
-                f"holds {value!r} in column {column.name!r}, which this tool does not "
+                f"holds {label!r} in column {column.name!r}, which this tool does not "
                 f"write; it writes {sorted(meanings)}."
             )
     # The last value, None, is that of empty cells, whose code is -1.
@@ -70,23 +78,14 @@ def _labels(column: pd.Series, meanings: Mapping[str, Any]) -> pd.Series:
 def _numbers(column: pd.Series, low: float, high: float) -> pd.Series:
     """Numbers of a column within limits; NaN where there is no verdict."""
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    failed = numbers.isna() & (column.isna() | column.map(is_failed))
-    odd = ~numbers.between(low, high) & ~failed
+    has_failed = numbers.isna() & (column.isna() | column.map(is_failed))
+    odd = ~numbers.between(low, high) & ~has_failed
     if odd.any():
         raise BattlesError(
             f"holds {value_key(column[odd].iloc[0])} in column {column.name!r}, which "
             f"goes from {low:g} to {high:g} in files of this tool."
         )
     return numbers
-
-
-def _grade(game: Any) -> float:
-    """Preference for A that a graded game means; NaN if it holds no verdict."""
-    score = game.get("score") if isinstance(game, dict) else None
-    meaning = outcome_of(score) if isinstance(score, str) else None
-    if meaning is None or is_failed(score):
-        return np.nan
-    return float({A: 0.75, B: 0.25, TIE: 0.5, BAD: 0.5}.get(meaning[0], meaning[0]))
 
 
 def _flags(column: pd.Series) -> pd.Series:
@@ -99,66 +98,7 @@ def _first(cell: Any) -> Any:
     return cell[0] if isinstance(cell, (list, tuple, np.ndarray)) else cell
 
 
-def _spoken(conversation: Any, role: str, turns: Any = None) -> str | None:
-    """Text of one role in a conversation: messages, texts, JSON of them, or text."""
-    if isinstance(conversation, str):
-        if not conversation.lstrip().startswith("["):
-            return conversation
-        try:
-            conversation = json.loads(conversation)
-        except ValueError:
-            return str(conversation)
-    if not isinstance(conversation, (list, tuple, np.ndarray)):
-        return None
-    texts = []
-    for message in conversation:
-        if isinstance(message, dict):
-            content = message.get("content")
-            if isinstance(content, (list, np.ndarray)):
-                parts = (p.get("text") for p in content if isinstance(p, dict))
-                content = "\n".join(part for part in parts if part)
-            if message.get("role") == role:
-                texts.append(content or "")
-        elif message is not None:
-            texts.append(str(message))
-    return "\n".join(texts if turns is None else texts[: int(turns)])
-
-
-def _texts(raw: pd.DataFrame) -> dict[str, Any]:
-    """Prompt and responses as plain text, as far as a file has them."""
-    made: dict[str, Any] = {}
-    turns = raw.get("turn", [None] * len(raw))
-    for side in "ab":
-        for name in (f"response_{side}", f"conversation_{side}"):
-            if name in raw:
-                made[f"response_{side}"] = [
-                    _spoken(cell, "assistant", n)
-                    for cell, n in zip(raw[name], turns, strict=True)
-                ]
-    for name in ("conversation_a", "prompt"):
-        if name in raw:
-            made["prompt"] = [_spoken(cell, "user") for cell in raw[name]]
-    return made
-
-
-def _prompt_key(text: Any) -> str | None:
-    """Name of a prompt: a hash of its text, without regard to case and blanks."""
-    if not isinstance(text, str):
-        return None
-    plain = " ".join(text.split()).casefold()
-    return hashlib.sha1(plain.encode(), usedforsecurity=False).hexdigest()[:16]
-
-
-def _games(*tables: pd.DataFrame) -> pd.DataFrame:
-    """One table with the games of each battle one below the other."""
-    return pd.concat(tables).sort_index(kind="stable").reset_index(drop=True)
-
-
 # --------------------------------------------------------------------------- functions
-_VOTES = {A: A, B: B, "tie": TIE, "tie (bothbad)": BAD, BAD: BAD}
-_ONE_HOT = {"winner_model_a": A, "winner_model_b": B, "winner_tie": TIE}
-
-
 def _votes(raw: pd.DataFrame, prompt: str, rater: str = "") -> pd.DataFrame:
     """Votes of people on the arena, or of one-hot columns without raters."""
     made: dict[str, Any] = {"judge": _HUMAN}
@@ -168,10 +108,9 @@ def _votes(raw: pd.DataFrame, prompt: str, rater: str = "") -> pd.DataFrame:
         made |= {"rater": raw[rater]} if rater in raw else {}
     else:
         marks = pd.DataFrame({n: _numbers(raw[n], 0, 1) for n in _ONE_HOT}).fillna(0)
-        won = marks.idxmax(axis=1).map(_ONE_HOT)
-        made["winner"] = won.where(marks.sum(axis=1) == 1)
-    used = (*_ONE_HOT, "conversation_a", "conversation_b", "full_conversation")
-    return _standard(raw, {"prompt_id": prompt}, used, **made, **_texts(raw))
+        winner = marks.idxmax(axis=1).map(_ONE_HOT)
+        made["winner"] = winner.where(marks.sum(axis=1) == 1)
+    return _standard(raw, {"prompt_id": prompt}, **made)
 
 
 def _comparia(raw: pd.DataFrame) -> pd.DataFrame:
@@ -180,72 +119,72 @@ def _comparia(raw: pd.DataFrame) -> pd.DataFrame:
         "prompt_id": "conversation_pair_id", "rater": "visitor_id",
         "model_a": "model_a_name", "model_b": "model_b_name",
     }  # fmt: skip
-    chosen, one, two = (raw[n] for n in ("chosen_model_name", "model_a_name",
-                                         "model_b_name"))  # fmt: skip
-    winner = pd.Series(None, index=raw.index, dtype=object)
-    winner[chosen == one] = A
-    winner[(chosen == two) & (one != two)] = B
-    winner[_flags(raw["both_equal"])] = TIE
-    used = ("chosen_model_name", "both_equal", "conversation_a", "conversation_b")
-    return _standard(raw, names, used, judge=_HUMAN, winner=winner, **_texts(raw))
-
-
-_PERSON = r"(?:expert|author)_\d+$"
+    chosen, one, two = (
+        raw[name].astype("str")
+        for name in ("chosen_model_name", "model_a_name", "model_b_name")
+    )
+    won = [_flags(raw["both_equal"]), chosen == one, chosen == two]
+    winner = pd.Series(np.select(won, [TIE, A, B], ""), raw.index)
+    return _standard(raw, names, judge=_HUMAN, winner=winner.mask(winner == ""))
 
 
 def _mt_bench(raw: pd.DataFrame) -> pd.DataFrame:
     """MT-Bench: people and a judge whose verdict covers both orders."""
-    people = raw["judge"].str.match(_PERSON)
+    is_person = raw["judge"].astype("str").str.match(_PERSON)
     flips = dict.fromkeys(("tie (inconsistent)", "inconsistent"), TIE)
-    made = {"rater": raw["judge"].where(people)} if people.any() else {}
+    raters = {"rater": raw["judge"].where(is_person)} if is_person.any() else {}
     return _standard(
-        raw, {"prompt_id": "question_id"}, ("conversation_a", "conversation_b"),
-        judge=raw["judge"].mask(people, _HUMAN), shown_first=None,
-        winner=_labels(raw["winner"], {**_VOTES, **flips}), **made, **_texts(raw),
+        raw, {"prompt_id": "question_id"}, judge=raw["judge"].mask(is_person, _HUMAN),
+        shown_first=None, winner=_labels(raw["winner"], {**_VOTES, **flips}), **raters,
     )  # fmt: skip
 
 
 def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
     """MT-Bench: two games; winners are models, so that game 2 needs no mirroring."""
-    used = [name for name in raw.columns if name.startswith(("g1_", "g2_"))]
     names = {"prompt_id": "question_id", "model_a": "model_1", "model_b": "model_2"}
     labels = {"model_1": A, "model_2": B, "tie": TIE}
-    return _games(*(
-        _standard(
-            raw, names, used, judge=raw["judge"].map(_first),
-            winner=_labels(raw[f"{game}_winner"], labels), shown_first=shown,
-        )
+    judge = raw["judge"].map(_first)
+    return _in_turn(
+        _standard(raw, names, judge=judge, shown_first=shown,
+                  winner=_labels(raw[f"{game}_winner"], labels))
         for game, shown in (("g1", A), ("g2", B))
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 def _scores(raw: pd.DataFrame) -> pd.DataFrame:
     """Points of single answers; in MT-Bench -1 where the judge failed."""
     score = _numbers(raw["score"], -np.inf, np.inf)
     score = score.mask(score == -1.0) if "judgment" in raw else score
-    prompt = raw["prompt_id"] if "prompt_id" in raw else raw["question_id"]
-    used = ("turn", "category", "response", "output")
-    columns = {name: raw[name] for name in used if name in raw}
+    prompt = "prompt_id" if "prompt_id" in raw else "question_id"
+    names = ("model", "judge", "turn", "category", "response", "output")
+    rated = raw[[name for name in names if name in raw]]
+    rated = rated.assign(prompt_id=raw[prompt], score=score)
     if "judge" in raw:
-        columns["judge"] = raw["judge"].map(_first)
-    rated = pd.DataFrame({"prompt_id": prompt, "model": raw["model"], "score": score})
-    return paired(without_failures(rated.assign(**columns), "the scores"), "the scores")
+        rated["judge"] = raw["judge"].map(_first)
+    return paired(without_failures(rated, "the scores"), "the scores")
 
 
 def _alpaca_eval(raw: pd.DataFrame) -> pd.DataFrame:
     """AlpacaEval: numbers from 1 to 2, of which larger ones favour the second."""
-    worth = _numbers(raw["preference"], 0, 2)
     names = {
         "model_a": "generator_1", "model_b": "generator_2", "judge": "annotator",
         "prompt": "instruction", "response_a": "output_1", "response_b": "output_2",
     }  # fmt: skip
-    made = {}
-    if "instruction" in raw:
-        made["prompt_id"] = raw["instruction"].map(_prompt_key)
-    used = ["preference", *(n for n in raw.columns if n.endswith("_completion"))]
     # Old files write a tie as 0.
-    worth = 2.0 - worth.mask(worth == 0.0, 1.5)
-    return _standard(raw, names, used, winner=worth, shown_first=None, **made)
+    worth = _numbers(raw["preference"], 0, 2).replace(0.0, 1.5)
+    prompts = {}
+    if "instruction" in raw:
+        # A prompt is named by its text, without regard to case and blanks.
+        texts = (
+            raw["instruction"].astype("str").str.split().str.join(" ").str.casefold()
+        )
+        prompts["prompt_id"] = texts.map(_digest, na_action="ignore")
+    return _standard(raw, names, winner=2.0 - worth, shown_first=None, **prompts)
+
+
+def _digest(text: str) -> str:
+    """Short hash of a text."""
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]
 
 
 def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
@@ -274,8 +213,7 @@ def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
         "prompt_id": prompt, "model_a": "model_A", "model_b": "model_B",
         "response_a": "completion_A", "response_b": "completion_B",
     }  # fmt: skip
-    used = [column, "swapped", "judge_completion", "judge_input"]
-    return _standard(raw, names, used, winner=worth, shown_first=A)
+    return _standard(raw, names, winner=worth, shown_first=A)
 
 
 def _arena_hard(raw: pd.DataFrame) -> pd.DataFrame:
@@ -286,40 +224,46 @@ def _arena_hard(raw: pd.DataFrame) -> pd.DataFrame:
         [_grade(game) for game in [*(() if games is None else games), None, None][:2]]
         for games in raw["games"]
     ])  # fmt: skip
-    return _games(
-        _standard(raw, names, ["games"], winner=1.0 - grades[:, 0], shown_first=B),
-        _standard(raw, names, ["games"], winner=grades[:, 1], shown_first=A),
-    )
+    return _in_turn((
+        _standard(raw, names, winner=1.0 - grades[:, 0], shown_first=B),
+        _standard(raw, names, winner=grades[:, 1], shown_first=A),
+    ))  # fmt: skip
+
+
+def _grade(game: Any) -> float:
+    """Preference for A that a graded game means; NaN if it holds no verdict."""
+    score = game.get("score") if isinstance(game, dict) else None
+    meaning = outcome_of(score) if isinstance(score, str) else None
+    if meaning is None or is_failed(score):
+        return np.nan
+    return float({A: 0.75, B: 0.25, TIE: 0.5, BAD: 0.5}.get(meaning[0], meaning[0]))
 
 
 def _wildbench(raw: pd.DataFrame) -> pd.DataFrame:
     """WildBench: the name of the winner, and how clearly it won."""
-    one, two, won = raw["model_A"], raw["model_B"], raw["winner"]
-    failed = won.map(is_failed)
-    tied = won.map(lambda name: (outcome_of(name) or (0,))[0] == TIE)
-    odd = ~((won == one) | (won == two) | tied | failed)
+    one, two, won = (raw[n].astype("str") for n in ("model_A", "model_B", "winner"))
+    has_failed = won.map(is_failed)
+    is_tie = won.map(lambda name: (outcome_of(name) or (0,))[0] == TIE)
+    odd = ~((won == one) | (won == two) | is_tie | has_failed)
     if odd.any():
         row = int(np.argmax(odd))
         raise BattlesError(
             f"holds the winner {won[row]!r}, which is none of {(one[row], two[row])}."
         )
     gain = _numbers(raw["extent"], 0, 2).map({1.0: 0.25, 2.0: 0.5})
-    worth = (0.5 + gain).where(won == one, 0.5 - gain).mask(tied, 0.5).mask(failed)
-
-    def cells(column: str, keys: Iterable[Any]) -> list[Any]:
-        rows = zip(raw[column], keys, strict=True)
-        return [cell.get(key) if isinstance(cell, dict) else None for cell, key in rows]
-
-    made: dict[str, Any] = {"winner": worth, "shown_first": None}
-    if "assignment" in raw:
-        first = pd.Series(cells("assignment", ["A"] * len(raw)), raw.index)
-        sides = pd.Series(A, raw.index).where(first == one, B)
-        made["shown_first"] = sides.where((first == one) | (first == two), None)
-    if "model_outputs" in raw:
-        made["response_a"] = cells("model_outputs", one)
-        made["response_b"] = cells("model_outputs", two)
+    worth = (0.5 + gain).where(won == one, 0.5 - gain).mask(is_tie, 0.5)
     names = {"prompt_id": "session_id", "model_a": "model_A", "model_b": "model_B"}
-    return _standard(raw, names, ("extent", "assignment", "model_outputs"), **made)
+    shown = pd.Series(None, raw.index, dtype=object)
+    if "assignment" in raw:
+        sides = [cell if isinstance(cell, dict) else {} for cell in raw["assignment"]]
+        first = pd.Series([side.get("A") for side in sides], raw.index)
+        shown = shown.mask(first == one, A).mask(first == two, B)
+    return _standard(raw, names, winner=worth.mask(has_failed), shown_first=shown)
+
+
+def _in_turn(games: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """One table with the games of each battle one below the other."""
+    return pd.concat(games).sort_index(kind="stable").reset_index(drop=True)
 
 
 # ------------------------------------------------------------------------------- table
@@ -335,23 +279,23 @@ class Tool:
     judges: str = ""  # a pattern that all labels of judges have
     who: str = "judge"  # who decided where no column says so; "" if that is unknown
 
-    def wrote(self, raw: pd.DataFrame) -> frozenset[str]:
+    def marks_in(self, raw: pd.DataFrame) -> frozenset[str]:
         """The marks of the tool that a table has; none if another one wrote it."""
-        names = {str(name) for name in raw.columns}
-        found = max((marks for marks in self.marks if marks <= names), key=len,
-                    default=frozenset[str]())  # fmt: skip
-        if self.judges:
-            of_tool = found and raw["judge"].map(str).str.match(self.judges).all()
-            return found if of_tool else frozenset()
-        # Where all rows are people's, no other column says who decided.
-        is_other = self.who == "people" and names_in_role(names - found, "judge")
-        return frozenset() if is_other else found
+        names = {*map(str, raw.columns)}
+        fitting = [marks for marks in self.marks if marks <= names]
+        marks = max(fitting, key=len, default=frozenset[str]())
+        if marks and self.judges:
+            fits = bool(raw["judge"].map(str).str.match(self.judges).all())
+        else:
+            # Where all rows are people's, no other column says who decided.
+            fits = not (self.who == "people" and names_in_role(names - marks, "judge"))
+        return marks if fits else frozenset()
 
 
 def _tool(name: str, files: str, marks: str, read: Any, knows: str, *more: Any) -> Tool:
     """Row of the table; alternative marks are separated by a bar."""
-    found = tuple(frozenset(part.split()) for part in marks.split("|"))
-    return Tool(name, files, found, knows, read, *more)
+    sets = tuple(frozenset(part.split()) for part in marks.split("|"))
+    return Tool(name, files, sets, knows, read, *more)
 
 
 TOOLS = (
@@ -414,25 +358,30 @@ def tool_of(raw: pd.DataFrame, name: str = "auto") -> Tool | None:
     if name == "table":
         return None
     if name != "auto":
-        key = name.strip().casefold().replace("-", "_")
-        tool = next((tool for tool in TOOLS if tool.name == key), None)
+        tools = {tool.name: tool for tool in TOOLS}
+        tool = tools.get(name.strip().casefold().replace("-", "_"))
         if tool is None:
-            listed = ", ".join(tool.name for tool in TOOLS)
             raise BattlesError(
-                f"Unknown format {name!r}; the formats are auto, table, {listed}."
+                f"Unknown format {name!r}; the formats are auto, table, "
+                f"{', '.join(tools)}."
             )
         lacking = min((marks - {*raw.columns} for marks in tool.marks), key=len)
         if lacking:
-            raise BattlesError(f"is no file of {key!r}: it lacks {sorted(lacking)}.")
+            raise BattlesError(
+                f"is no file of {tool.name!r}: it lacks {sorted(lacking)}."
+            )
         return tool
-    found = {tool: marks for tool in TOOLS if (marks := tool.wrote(raw))}
-    best = [
-        t for t, marks in found.items() if not any(marks < m for m in found.values())
+    marks = {tool: tool.marks_in(raw) for tool in TOOLS}
+    # Marks that are some of another tool's are not this tool's.
+    tools_left = [
+        tool
+        for tool, its in marks.items()
+        if its and not any(its < others for others in marks.values())
     ]
-    if len(best) > 1:
-        listed = ", ".join(tool.name for tool in best)
+    if len(tools_left) > 1:
+        listed = ", ".join(tool.name for tool in tools_left)
         raise BattlesError(f"looks like files of {listed}; say which with format.")
-    return best[0] if best else None
+    return next(iter(tools_left), None)
 
 
 # ---------------------------------------------------------------------- pairs and rows
@@ -454,10 +403,10 @@ def paired(rated: pd.DataFrame, where: str) -> pd.DataFrame:
             f"{where}: no two ratings can be compared: none are of two models by the "
             f"same {' and '.join(keys)}."
         )
-    alone = len(rated) - len({*pairs["at_a"], *pairs["at_b"]})
-    if alone:
-        said = f"{where}: {alone} of {len(rated)} ratings are compared with no other."
-        warn(DataWarning(said, code="lone-ratings"), stacklevel=5)
+    n_lone = len(rated) - len({*pairs["at_a"], *pairs["at_b"]})
+    if n_lone:
+        text = f"{where}: {n_lone} of {len(rated)} ratings are compared with no other."
+        warn(DataWarning(text, code="lone-ratings"), stacklevel=5)
     gap = pairs["score_a"] - pairs["score_b"]
     won = np.select([gap > 0, gap < 0], [A, B], TIE)
     pairs = pairs.drop(columns=["at_a", "at_b", "score_a", "score_b"])
@@ -474,13 +423,16 @@ def without_failures(table: pd.DataFrame, where: str) -> pd.DataFrame:
     lost = table[failed]
     models = [m for n in ("model_a", "model_b", "model") if n in lost for m in lost[n]]
     judges = list(lost.get("judge", ()))
-    said = [f"by {what} " + ", ".join(f"{label!r} {n}" for label, n in
-                                      Counter(of).most_common(5))
-            for what, of in (("judge", judges), ("model", models)) if of]  # fmt: skip
+    counts = [
+        f"by {what} "
+        + ", ".join(f"{label!r} {n}" for label, n in Counter(labels).most_common(5))
+        for what, labels in (("judge", judges), ("model", models))
+        if labels
+    ]
     warn(
         DataWarning(
             f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left "
-            f"out: {'; '.join(said)}.",
+            f"out: {'; '.join(counts)}.",
             code="failed-verdicts",
             subject=dict.fromkeys([*judges, *models]),
         ),

@@ -68,6 +68,9 @@ ROLES = {
 
 A, B, TIE, BAD, FAILED = "model_a", "model_b", "tie", "both_bad", "failed"
 
+SHARES = "*"
+"""In place of many different numbers among the outcomes."""
+
 WORDS = {
     A: "a | left | first | 1st | model a | 1-0 | win 1 | leftvote | a vote | 👈",
     B: "b | right | second | 2nd | model b | 0-1 | win 2 | rightvote | b vote | 👉",
@@ -80,17 +83,6 @@ WORDS = {
 }
 """Words of outcomes by what they mean; those that mean no verdict are always asked."""
 
-LAYOUTS = {
-    "pairs": ("model_a", "model_b", "winner|winner_swapped|loser"),
-    "winner and loser": ("better", "worse"),
-    "counts": ("model_a", "model_b", "wins_a", "wins_b"),
-    "judges": ("model_a", "model_b", "verdict"),
-    "battles": ("battle", "model", "result"),
-    "ratings": ("prompt_id", "model", "score|rank"),
-    "scores": ("model_a", "model_b", "score_a|rank_a", "score_b|rank_b"),
-}
-"""Layouts, and the roles that their columns must have; a bar is "or"."""
-
 ROLES_OF_COLUMNS = {
     "model_a": "a model of each comparison; the side shown first, if no column says",
     "model_b": "the other model",
@@ -100,7 +92,6 @@ ROLES_OF_COLUMNS = {
     "better": "name of the model that won",
     "worse": "name of the model that lost",
     "judge": "who decided",
-    "kind": "whether people or a judge decided",
     "rater": "which person decided",
     "verdict": "the outcome by the judge that the column is named after",
     "prompt_id": "rows that depend on each other",
@@ -109,12 +100,9 @@ ROLES_OF_COLUMNS = {
     "result": "whether that model won",
     "score": "its score; a higher one is better",
     "rank": "its rank; a lower one is better",
-    "score_a": "score of the first model",
-    "score_b": "score of the second model",
-    "rank_a": "rank of the first model",
-    "rank_b": "rank of the second model",
-    "wins_a": "comparisons that the first model won",
-    "wins_b": "comparisons that the second model won",
+    **dict.fromkeys(("score_a", "score_b"), "score of that model"),
+    **dict.fromkeys(("rank_a", "rank_b"), "rank of that model"),
+    **dict.fromkeys(("wins_a", "wins_b"), "comparisons that this model won"),
     "ties": "comparisons that were ties",
     "tie": "whether the row is a tie, whatever its outcome says",
     "swapped": "whether the outcome is about the swapped order, and is turned round",
@@ -129,7 +117,7 @@ ROLES_OF_COLUMNS = {
 MEANINGS = {
     "columns": (*ROLES_OF_COLUMNS, "keep as NAME"),
     "outcomes": (A, B, TIE, "both_bad", "failed", "its model", "win", "loss",
-                 "a number from 0 to 1"),
+                 "share", "share of model_b", "a number from 0 to 1"),
     "judges": ("people", "judge", "drop", "judge: NAME"),
 }  # fmt: skip
 """What the decisions of a mapping may be, by its parts."""
@@ -205,33 +193,22 @@ def name_key(name: Any) -> str:
 def side_of(name: Any) -> tuple[str, str]:
     """Pattern of a name with its word of a side as ``_``, and that side; or nothing."""
     words = name_key(name).split()
-    at = [n for n, word in enumerate(words) if word in SIDES]
-    if len(at) != 1:
+    sides = [SIDES[word] for word in words if word in SIDES]
+    if len(sides) != 1:
         return "", ""
-    side = SIDES[words[at[0]]]
-    words[at[0]] = "_"
-    return " ".join(words), side
+    return " ".join("_" if word in SIDES else word for word in words), sides[0]
 
 
-def rank_in_role(pattern: str, role: str) -> int | None:
-    """Place of a name in the list of a role; None if it is not there.
-
-    The name is in the form of `name_key`, or a pattern of `side_of`.
-    """
-    names = _ROLES.get(role, ())
-    return names.index(pattern) if pattern in names else None
+def is_in_role(key: str, role: str) -> bool:
+    """Whether a role has a name, as `name_key` or `side_of` writes it."""
+    return key in _ROLES.get(role, ())
 
 
 def names_in_role(names: Iterable[Any], role: str) -> list[Any]:
     """Names that may have a role, the usual ones first."""
-    ranks = {name: rank_in_role(name_key(name), role) for name in names}
-    found = {name: rank for name, rank in ranks.items() if rank is not None}
-    return sorted(found, key=found.__getitem__)
-
-
-def may_be_swapped(names: Iterable[Any]) -> list[Any]:
-    """Names that may say in which rows the models were shown swapped."""
-    return names_in_role(names, "swapped")
+    usual = _ROLES.get(role, [])
+    matching = [name for name in names if name_key(name) in usual]
+    return sorted(matching, key=lambda name: usual.index(name_key(name)))
 
 
 BLANKS = " \u00a0"
@@ -241,10 +218,10 @@ BLANKS = " \u00a0"
 def number_of(text: str) -> float | None:
     """Number of a text, if it is one."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def value_key(value: Any) -> str:
@@ -273,25 +250,27 @@ def outcome_of(value: Any) -> tuple[Any, str] | None:
         return _WORDS[text], "a word of outcomes"
     if text.replace(" ", "") in GRADES:
         return GRADES[text.replace(" ", "")], "a graded verdict"
-    tokens = name_key(text).split()
-    rest = " ".join(word for word in tokens if word not in FILLERS)
-    if len(rest.split()) == len(tokens):
+    words = name_key(text).split()
+    telling = [word for word in words if word not in FILLERS]
+    if len(telling) == len(words):
         return None
-    if rest in SIDES:
-        return (A if SIDES[rest] == "a" else B), "names a side"
-    meaning = _WORDS.get(rest, FAILED)
+    phrase = " ".join(telling)
+    if phrase in SIDES:
+        return (A if SIDES[phrase] == "a" else B), "names a side"
+    meaning = _WORDS.get(phrase, FAILED)
     return None if meaning == FAILED else (meaning, "a word of outcomes")
 
 
 def is_failed(value: Any) -> bool:
     """Whether an outcome means that there is no verdict."""
-    meaning = outcome_of(value)
-    return meaning is not None and meaning[0] == FAILED
+    return (outcome_of(value) or ("",))[0] == FAILED
 
 
-def who_is(label: Any) -> str | None:
-    """Whether a label means people or a judge; None if its words do not say."""
-    key = name_key(label)
+def who_is(key: str) -> str | None:
+    """Whether a label means people or a judge; None if its words do not say.
+
+    The label is in the form of `name_key`.
+    """
     if PEOPLE.fullmatch(key):
         return "people"
     return "judge" if LLMS.fullmatch(key) else None

@@ -15,17 +15,16 @@ from typing import Any, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io._layouts import Built, build
-from skanchor.io._meanings import propose
-from skanchor.io._roles import UNCLEAR, Decision
-from skanchor.io._tables import FILE, Table, as_table
-from skanchor.io._words import LAYOUTS, MEANINGS, outcome_key
+from skanchor.io._layouts import LAYOUTS, build
+from skanchor.io._proposal import UNCLEAR, Decision, propose
+from skanchor.io._tables import FILE, as_table
+from skanchor.io._words import MEANINGS, SHARES, outcome_key
 from skanchor.io.atomic import write_atomically
 
 VERSION = 1
 
 _DECIDED = ("columns", "outcomes", "judges")
-_SECTIONS = (*_DECIDED, "ignored", "models", "scale")
+_SECTIONS = (*_DECIDED, "ignored", "models")
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,11 @@ class Mapping:
     columns : dict of str to Decision
         Role of each column.
     outcomes : dict of str to Decision
-        Meaning of each distinct outcome.
+        Meaning of each distinct outcome; ``"*"`` stands for many numbers.
     judges : dict of str to Decision
         Each label of a judge: ``"people"``, ``"judge"``, ``"judge: NAME"``, ``"drop"``.
     models : dict of str to str
         Other names of models.
-    scale : dict of str to object or None
-        What numbers mean: ``{"model_a": 7, "model_b": 1}`` for the ends of a scale, or
-        ``{"sign": "model_a"}`` where positive ones favour that side.
     format : str
         Tool that wrote the table, or ``"table"``.
     source : str
@@ -79,7 +75,6 @@ class Mapping:
     outcomes: dict[str, Decision] = field(default_factory=dict)
     judges: dict[str, Decision] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
-    scale: dict[str, Any] | None = None
     format: str = "table"
     source: str = "table"
     notes: tuple[str, ...] = ()
@@ -88,7 +83,7 @@ class Mapping:
     @classmethod
     def propose(
         cls,
-        frame: pd.DataFrame,
+        frame: Any,
         *,
         columns: Dict[str, str] | None = None,
         labels: Dict[Any, Any] | None = None,
@@ -118,32 +113,9 @@ class Mapping:
         Mapping
         """
         table = as_table(frame, format, drop_invalid=drop_invalid)
-        return cls.of_table(table, columns, labels, human)
-
-    @classmethod
-    def of_table(
-        cls,
-        table: Table,
-        columns: Dict[str, str] | None = None,
-        labels: Dict[Any, Any] | None = None,
-        human: Iterable[str] | None = None,
-    ) -> Mapping:
-        """Say what a table is taken for that was read from files.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        columns, labels, human
-            As in :meth:`propose`.
-
-        Returns
-        -------
-        Mapping
-        """
-        found = cls(**propose(table, columns or {}, labels or {}, human))
-        found.check(table.source)
-        return found
+        mapping = cls(**propose(table, columns or {}, labels or {}, human))
+        mapping.check(table.source)
+        return mapping
 
     def edited(self, **parts: Any) -> Mapping:
         """Copy with other meanings, as an edited file has them.
@@ -163,42 +135,27 @@ class Mapping:
             parts[part] = {**getattr(self, part), **new}
         return replace(self, **parts)
 
-    def of(self, source: str) -> Mapping:
-        """The mapping with another name of its source, for messages.
-
-        Parameters
-        ----------
-        source : str
-            Files, as a command names them.
-
-        Returns
-        -------
-        Mapping
-        """
-        return replace(self, source=source)
-
     # ---------------------------------------------------------------------------- shown
     @property
     def unclear(self) -> tuple[str, ...]:
         """What is not known, in words."""
-        found = [f"what column {name!r} holds"
-                 for name, one in self.columns.items() if one.is_open]  # fmt: skip
-        found += [f"is {name!r} another name of a model?"
-                  for name, one in self.models.items() if one == UNCLEAR]  # fmt: skip
-        if self.scale is not None and UNCLEAR in self.scale.values():
-            found.append("what the numbers among the outcomes mean")
+        open_columns = [name for name, one in self.columns.items() if one.is_open]
+        open_models = [name for name, one in self.models.items() if one == UNCLEAR]
+        questions = [f"what column {name!r} holds" for name in open_columns]
+        questions += [f"is {name!r} another name of a model?" for name in open_models]
         for value, one in self.outcomes.items():
-            if one.is_open:
+            if one.is_open and value == SHARES:
+                questions.append(f"outcomes are {one.reason}")
+            elif one.is_open:
                 rows = "" if one.rows is None else f" in {one.rows} rows"
-                found.append(f"outcome {value!r}{rows}")
-        names = [n for n, one in self.columns.items() if one.meaning == "judge"]
-        names = [] if self.layout == "judges" else names[:1]
-        asks = f"is {{!r}} in {names[0]!r} a person or a judge?" if names else (
-            "is {!r} a person or a judge?")  # fmt: skip
-        if names == [FILE]:
-            asks = "no column says who decided in {!r}: people or a judge?"
-        found += [asks.format(k) for k, one in self.judges.items() if one.is_open]
-        return tuple(found)
+                questions.append(f"outcome {value!r}{rows}")
+        column = next((n for n, d in self.columns.items() if d.meaning == "judge"), "")
+        where = f" in {column!r}" if column and self.layout != "judges" else ""
+        about = f"is {{!r}}{where} a person or a judge?"
+        if where and column == FILE:
+            about = "no column says who decided in {!r}: people or a judge?"
+        questions += [about.format(k) for k, one in self.judges.items() if one.is_open]
+        return tuple(questions)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -209,7 +166,6 @@ class Mapping:
             for name, one in getattr(self, part).items()
         ]
         rows += [("models", old, new, None, "") for old, new in self.models.items()]
-        rows += [("scale", end, at, None, "") for end, at in (self.scale or {}).items()]
         names = ["part", "name", "meaning", "rows", "reason"]
         return pd.DataFrame(rows, columns=names).astype({"rows": "Int64"})
 
@@ -257,8 +213,7 @@ class Mapping:
                 why = "".join(c if c.isprintable() else " " for c in rows + one.reason)
                 lines.append(f"{_quoted(name)} = {_quoted(one.meaning)}  # {why}")
         reasons = {name: one.reason for name, one in ignored.items()}
-        for title, values in (("ignored", reasons), ("models", self.models),
-                              ("scale", self.scale)):  # fmt: skip
+        for title, values in (("ignored", reasons), ("models", self.models)):
             if values:
                 lines += ["", f"[{title}]"]
                 lines += [f"{_quoted(k)} = {_quoted(v)}" for k, v in values.items()]
@@ -287,9 +242,9 @@ class Mapping:
             raise BattlesError(f"{where}: is no TOML file ({error}).") from None
         if record.pop("version", None) != VERSION:
             raise BattlesError(f"{where}: is no mapping of version {VERSION}.")
-        odd = set(record) - {"layout", "format", *_SECTIONS}
-        if odd:
-            raise BattlesError(f"{where}: has the unknown sections {sorted(odd)}.")
+        unknown = set(record) - {"layout", "format", *_SECTIONS}
+        if unknown:
+            raise BattlesError(f"{where}: has the unknown sections {sorted(unknown)}.")
         if any(not isinstance(record.get(part, {}), dict) for part in _SECTIONS):
             raise BattlesError(f"{where}: {', '.join(_SECTIONS)} must be tables.")
         ignored = record.pop("ignored", {}).items()
@@ -298,9 +253,9 @@ class Mapping:
             record[part] = {name: Decision(meaning) for name, meaning in decisions}
         for name, why in ignored:
             record["columns"][name] = Decision("ignored", str(why))
-        found = cls(**{"layout": "", **record})
-        found.check(where)
-        return found
+        mapping = cls(**{"layout": "", **record})
+        mapping.check(where)
+        return mapping
 
     def check(self, where: str) -> None:
         """Refuse roles and meanings that do not exist."""
@@ -321,9 +276,7 @@ class Mapping:
                     )
 
     # ---------------------------------------------------------------------------- apply
-    def apply(
-        self, frame: pd.DataFrame
-    ) -> tuple[pd.DataFrame, pd.Series, pd.Series | None]:
+    def apply(self, frame: Any) -> tuple[pd.DataFrame, pd.Series, pd.Series | None]:
         """Turn a table into comparisons with standard names.
 
         Parameters
@@ -345,30 +298,27 @@ class Mapping:
         BattlesError
             If a ``"?"`` is left, or if the mapping does not fit the table.
         """
-        return self.built(as_table(frame, self.format))
-
-    def built(self, table: Table) -> Built:
-        """Apply the mapping to a table that has been read."""
-        self.check(self.source)
+        table = as_table(frame, self.format)
+        self.check(table.source)
         if self.unclear:
             inspect, rank = self.commands
             n = len(self.unclear)
-            some = "; ".join(self.unclear[:4])
-            some += f"; and {n - 4} more" if n > 4 else ""
+            questions = "; ".join(self.unclear[:4])
+            questions += f"; and {n - 4} more" if n > 4 else ""
             raise BattlesError(
                 f"{table.files}: {n} {'things are' if n > 1 else 'thing is'} unclear "
-                f"({some}). Write {'them' if n > 1 else 'it'} into a mapping: "
+                f"({questions}). Write {'them' if n > 1 else 'it'} into a mapping: "
                 f"{inspect}, then {rank}."
             )
         names = [*table.frame.columns, FILE]
         lacking = [name for name in self.columns if name not in names]
         more = [name for name in names[:-1] if name not in {*self.columns, FILE}]
-        said = [f"lacks {lacking[:5]}"] * bool(lacking)
-        said += [f"also has {more[:5]}"] * bool(more)
-        if said:
+        differs = [f"lacks {lacking[:5]}"] * bool(lacking)
+        differs += [f"also has {more[:5]}"] * bool(more)
+        if differs:
             raise BattlesError(
                 f"{table.files}: the mapping is for another table: this one "
-                f"{' and '.join(said)}."
+                f"{' and '.join(differs)}."
             )
         return build(table, self)
 

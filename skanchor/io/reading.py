@@ -5,7 +5,6 @@ from __future__ import annotations
 import filecmp
 import os
 import shlex
-import stat
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from skanchor.warning_log import warn
 Path = str | os.PathLike[str]
 
 _ROLES = ("model_a", "model_b", "winner", "judge", "prompt_id")
-_VALUES = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
+_LABELS = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
 
 
 def read_battles(
@@ -87,16 +86,16 @@ def read_battles(
     >>> table.to_dict("records")
     [{'model_a': 'owl', 'model_b': 'elk', 'judge': 'human', 'winner': 'model_a'}]
     """
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    names = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if mapping is not None and not isinstance(mapping, Mapping):
         mapping = Mapping.from_toml(mapping)
     if mapping is not None and format == "auto":
         format = mapping.format
-    table = read_tables(given, format, encoding, drop_invalid, coded=True)
+    table = read_tables(names, format, encoding, drop_invalid)
     if mapping is None:
-        mapping = Mapping.of_table(table)
-    mapping = mapping.of(table.source)
-    X, y, _ = mapping.built(table)
+        mapping = Mapping.propose(table)
+    mapping = mapping.edited(source=table.source)
+    X, y, _ = mapping.apply(table)
     for name in list(X.columns):
         X[name] = as_text(X[name])
     X.insert(list(X.columns).index("judge") + 1, "winner", as_text(y))
@@ -110,83 +109,74 @@ def read_tables(
     format: str | Sequence[str] = "auto",
     encoding: str | None = None,
     drop_invalid: bool = False,
-    coded: bool = False,
     flags: Sequence[str] = (),
 ) -> Table:
     """Read files into one table; ``flags`` are those that a command repeats."""
     names = [os.fspath(path) for path in paths]
     if not names:
         raise BattlesError("No file is given to read battles from.")
-    _refuse_twice(names)
+    _refuse_twice([name for name in names if name != STDIN])
     formats = [format] * len(names) if isinstance(format, str) else list(format)
     if len(formats) != len(names):
         raise BattlesError(f"{len(formats)} formats are given for {len(names)} files.")
-    source = shlex.join([*names, *flags])
     stems = Counter(stem_of(name) for name in names)
     twice = frozenset(stem for stem, n in stems.items() if n > 1)
     tables = []
     for name, tool in zip(names, formats, strict=True):
-        frame = read_file(name, encoding, drop_invalid, coded and len(names) == 1)
-        is_text = bool(frame.attrs.pop("is_text", False))
+        frame = read_file(name, encoding, drop_invalid)
         label = "standard input" if name == STDIN else name
         with located(label):
-            if not len(frame):
-                raise BattlesError("holds names of columns, but no comparisons.")
             tables.append(as_table(
-                frame, tool, label, stem_of(name), twice=twice, is_text=is_text,
+                frame, tool, label, stem=stem_of(name), twice=twice,
+                is_text=frame.attrs.pop("is_text", False),
                 source=shlex.quote(name), drop_invalid=drop_invalid,
             ))  # fmt: skip
+    source = shlex.join([*names, *flags])
     if len(tables) == 1:
         return replace(tables[0], source=source)
-    if len({(*table.frame.columns, table.trusted) for table in tables}) > 1:
-        tables = list(map(_standard, tables))
+    if len({(*table.frame.columns, table.is_standard) for table in tables}) > 1:
+        tables = list(map(_with_standard_names, tables))
     return replace(
         tables[0],
         frame=join_tables([table.frame for table in tables]),
         source=source,
         format=tables[0].format if len({t.format for t in tables}) == 1 else "auto",
-        trusted=all(table.trusted for table in tables),
+        is_standard=all(table.is_standard for table in tables),
         is_text=any(table.is_text for table in tables),
-        counted=any(table.counted for table in tables),
+        is_counted=any(table.is_counted for table in tables),
     )
 
 
-def _standard(table: Table) -> Table:
+def _with_standard_names(table: Table) -> Table:
     """Table with standard names, so that files of other columns can join it.
 
     Rows of another layout than pairs become pairs.
     """
-    if table.trusted:
-        won = table.frame["winner"]
-        labels = won.map(lambda one: _VALUES.get(one, one))
+    if table.is_standard:
+        labels = table.frame["winner"].map(lambda one: _LABELS.get(one, one))
         return replace(table, frame=table.frame.assign(winner=labels))
-    mapping = Mapping.of_table(table)
+    mapping = Mapping.propose(table)
     if mapping.layout != "pairs":
-        X, y, counts = mapping.built(table)
-        return replace(table, frame=X.assign(winner=y), counted=counts is not None)
+        X, y, counts = mapping.apply(table)
+        frame = X.assign(winner=y)
+        return replace(table, frame=frame, is_counted=counts is not None)
     names: dict[str, str] = {}
     for role in _ROLES:
-        found = [n for n, one in mapping.columns.items()
-                 if one.meaning == role and n != FILE]  # fmt: skip
-        names |= {found[0]: role} if len(found) == 1 else {}
+        columns = [n for n, one in mapping.columns.items()
+                   if one.meaning == role and n != FILE]  # fmt: skip
+        names |= {columns[0]: role} if len(columns) == 1 else {}
     return replace(table, frame=table.frame.rename(columns=names))
 
 
 def _refuse_twice(paths: Sequence[str]) -> None:
     """Refuse a file that is given twice, and warn of files of the same content."""
-    if paths.count(STDIN) > 1:
-        raise BattlesError("Standard input (-) is given twice.")
-    files = {path: os.stat(path) for path in paths if path != STDIN}
-    for one, two in combinations([path for path in paths if path != STDIN], 2):
-        first, second = files[one], files[two]
-        if not (stat.S_ISREG(first.st_mode) and stat.S_ISREG(second.st_mode)):
-            continue
-        if os.path.samestat(first, second):
+    for one, two in combinations(paths, 2):
+        if os.path.samefile(one, two):
             raise BattlesError(
                 f"{one} is given twice, also as {two}: its rows would count twice. "
                 "Give it once."
             )
-        if first.st_size == second.st_size and filecmp.cmp(one, two, shallow=False):
+        if filecmp.cmp(one, two, shallow=False):
             warn(
                 DataWarning(
                     f"{one} and {two} hold the same bytes, so that their rows count "

@@ -29,7 +29,7 @@ from skanchor._battles.features import (
 )
 from skanchor._machine import release_memory
 from skanchor.exceptions import BattlesError
-from skanchor.io import may_be_swapped, split_battles
+from skanchor.io import names_in_role, split_battles
 from skanchor.warning_log import WarningLog
 
 KEYS = ("model_a", "model_b", "judge", "shown_first", "winner")
@@ -109,7 +109,7 @@ def open_dataset(data: Any) -> ds.Dataset:
 
 
 def parts_of(dataset: ds.Dataset) -> list[Part]:
-    """Parts of a data set in their order; refuse files that differ.
+    """Parts of a data set in their order; refuse files that differ, and copies.
 
     pyarrow reads all files by the columns of the first: what that one lacks would be
     dropped of all.
@@ -118,9 +118,8 @@ def parts_of(dataset: ds.Dataset) -> list[Part]:
     files: dict[int, list[Any]] = {}
     for number, one in enumerate(dataset.get_fragments()):
         if not isinstance(dataset, ds.FileSystemDataset):
-            table = one.to_table()
-            parts.append(Part(f"Table {number}", table, start))
-            start += len(table)
+            parts.append(Part(f"Table {number}", one.to_table(), start))
+            start += len(parts[-1].rows)
             continue
         with reading(one.path):
             schemas.append((one.path, one.physical_schema))
@@ -131,43 +130,39 @@ def parts_of(dataset: ds.Dataset) -> list[Part]:
             start += sum(rows.num_rows for rows in group.row_groups)
     _check_alike(schemas)
     # Copies have equal sizes, which few others have.
-    for alike in filter(lambda alike: len(alike) > 1, files.values()):
-        _refuse_copies(alike)
+    for alike in files.values():
+        first: dict[bytes, str] = {}
+        for file in alike if len(alike) > 1 else ():
+            with file.open() as content:
+                digest = hashlib.file_digest(content, "sha256").digest()
+            if digest in first:
+                raise BattlesError(
+                    f"{file.path} holds the same rows as {first[digest]}: counted "
+                    "twice, they would make errors too short. Give them once."
+                )
+            first[digest] = file.path
     return parts
-
-
-def _refuse_copies(files: Sequence[Any]) -> None:
-    """Refuse a file that is given twice: errors would be too short."""
-    seen: dict[bytes, str] = {}
-    for file in files:
-        with file.open() as content:
-            digest = hashlib.file_digest(content, "sha256").digest()
-        if digest in seen:
-            raise BattlesError(
-                f"{file.path} holds the same rows as {seen[digest]}: counted twice, "
-                "they would make errors too short. Give them once."
-            )
-        seen[digest] = file.path
 
 
 def _check_alike(schemas: Sequence[tuple[str, pa.Schema]]) -> None:
     """Refuse two parts whose columns, or the types of these, differ."""
-    kinds = [{name: _kind(s.field(name).type) for name in s.names} for _, s in schemas]
-    for (name, _), own in zip(schemas, kinds, strict=True):
-        for column in sorted({*own, *kinds[0]}):
-            one, other = kinds[0].get(column, "missing"), own.get(column, "missing")
+    first: dict[str, str] = {}
+    for name, schema in schemas:
+        own = {}
+        for field in schema:
+            kind = field.type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            # pyarrow turns one kind of text into another.
+            own[field.name] = str(kind).removeprefix("large_")
+        first = first or own
+        for column in sorted(first.keys() | own.keys()):
+            one, other = first.get(column, "missing"), own.get(column, "missing")
             if one != other:
                 raise BattlesError(
                     f"Column {column!r} is {one} in {schemas[0][0]} and {other} in "
                     f"{name}: all parts of a data set need the same columns of the "
                     "same types. Write it with one type, or leave it out of all."
                 )
-
-
-def _kind(kind: pa.DataType) -> str:
-    """Type of a column; pyarrow turns one kind of text into another."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return str(kind).removeprefix("large_")
 
 
 @dataclass(frozen=True)
@@ -196,20 +191,21 @@ class Columns:
         """Find the columns; ``how`` has arguments of :func:`skanchor.split_battles`."""
         renames, outcome = dict(how["columns"] or {}), how["outcome"]
         names = {renames.get(name, name): name for name in schema.names}
-        swapped = [name for name in may_be_swapped(names) if name not in KEYS]
+        swapped = [name for name in names_in_role(names, "swapped") if name not in KEYS]
         if swapped and "shown_first" not in names:
             raise BattlesError(
                 f"Column {swapped[0]!r} may say which rows were shown swapped. Give "
                 "the order in a column 'shown_first', with outcomes about the columns, "
                 f"or rename it, as in columns={{{swapped[0]!r}: 'note'}}."
             )
-        lost = [one for one in (weight, groups) if one and one not in schema.names]
+        others = [one for one in (weight, groups) if one]
+        lost = [one for one in others if one not in schema.names]
         if lost:
             raise BattlesError(f"There is no column {lost[0]!r} in {schema.names[:20]}")
         # A table without rows has the columns that a full one would have.
         with WarningLog():
             X, _ = split_battles(schema.empty_table(), **how)
-        apart = [n for n in (weight, groups) if n and other_side(n) not in schema.names]
+        apart = [one for one in others if other_side(one) not in schema.names]
         X = X.drop_columns([name for name in apart if name in X.column_names])
         features = {}
         for stem in feature_stems(nw.from_native(X, eager_only=True)):
@@ -229,7 +225,7 @@ class Columns:
 
 def group_by(
     dataset: ds.Dataset,
-    keys: dict[str, str],
+    keys: Mapping[str, str],
     totals: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> pa.Table:
     """Count the rows of a data set by columns, batch by batch, and total others.
@@ -238,9 +234,9 @@ def group_by(
     ----------
     dataset : pyarrow.dataset.Dataset
         The rows.
-    keys : dict of str to str
+    keys : mapping of str to str
         Columns to group by, by the name that they are given.
-    totals : dict of str to (column, function)
+    totals : mapping of str to (column, function)
         Further columns, by the name of the total.
 
     Returns
@@ -248,18 +244,17 @@ def group_by(
     pyarrow.Table
         With the column ``number``, in any order.
     """
-    read = [*keys.values(), *(column for column, _ in totals.values())]
-    fields = []
-    for name in read:
-        kind, column = dataset.schema.field(name).type, pc.field(name)
-        is_coded = pa.types.is_dictionary(kind)
-        fields.append(column.cast(kind.value_type) if is_coded else column)
-    for k in range(len(keys), len(read)):
+    fields, how = {}, list[Any]([([], "hash_count_all", None, "number")])
+    for name, column in keys.items():
+        kind, fields[name] = dataset.schema.field(column).type, pc.field(column)
+        if pa.types.is_dictionary(kind):
+            fields[name] = fields[name].cast(kind.value_type)
+    for name, (column, function) in totals.items():
         # What is missing must not be left out of a total.
-        fields[k] = pc.coalesce(fields[k].cast(pa.float64()), pc.scalar(np.nan))
-    names, read = [*keys, *totals], list(dict.fromkeys(read))
-    how: list[Any] = [([], "hash_count_all", None, "number")]
-    how += [(name, f"hash_{one}", None, name) for name, (_, one) in totals.items()]
+        number = pc.field(column).cast(pa.float64())
+        fields[name] = pc.coalesce(number, pc.scalar(np.nan))
+        how.append((name, f"hash_{function}", None, name))
+    read = list(dict.fromkeys([*keys.values(), *(one for one, _ in totals.values())]))
     scan: dict[str, Any] = {"columns": read, "batch_readahead": 1}
     scan["batch_size"] = 1 << 15
     if isinstance(dataset, ds.FileSystemDataset):
@@ -268,13 +263,11 @@ def group_by(
         )
     nodes = [
         ("scan", acero.ScanNodeOptions(dataset, **scan)),
-        ("project", acero.ProjectNodeOptions(fields, names)),
+        ("project", acero.ProjectNodeOptions(list(fields.values()), list(fields))),
         ("aggregate", acero.AggregateNodeOptions(how, keys=list(keys))),
     ]
+    plan = acero.Declaration.from_sequence([acero.Declaration(*one) for one in nodes])
     try:
-        plan = acero.Declaration.from_sequence(
-            [acero.Declaration(*node) for node in nodes]
-        )
         found = plan.to_table()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise BattlesError(

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._battles import Comparisons
 from skanchor._crossfit import item_effects as treatments
-from skanchor._crossfit.held_out import HeldOut
-from skanchor._crossfit.historical import fit_stages
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.one_fold import FoldStart
-from skanchor._crossfit.stages import FittedStages, FullFit
-from skanchor._crossfit.state import StoredFits
+from skanchor._crossfit.stages import fit_stages
+from skanchor._crossfit.state import HeldOut, StoredFits
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
@@ -30,7 +27,7 @@ from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.history import check_linear
-from skanchor.large._rows import Batch, Passes, Reader
+from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
@@ -43,74 +40,7 @@ which the sums stand for the rows. What they miss is of its order, divided by th
 of the number of rows."""
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Fit of the sampled rows, from which the fit of all rows starts.
-
-    Attributes
-    ----------
-    full : FullFit
-        Sampled rows of judges and all kinds of votes, each standing for several, and
-        their fit without item effects.
-    alone : Sample
-        Rows that show the dispersion of residuals: the same, or where there are groups
-        or weights, the sampled rows and all votes one by one.
-    """
-
-    full: FullFit
-    alone: Sample
-
-    @classmethod
-    def of(cls, anchor: AnchorPipeline, sample: Sample, alone: Sample) -> Self:
-        """Fit the sampled rows; refuse settings under which sums stand for no rows."""
-        stages = anchor.stages()
-        start = cls(FullFit.of(stages, sample, fit_stages(stages, sample), None), alone)
-        check_linear(FoldStart.of(start.full))
-        if alone is not sample:
-            with WarningLog():
-                # The votes by kind have told all that there is to warn of.
-                btl = clone(stages.btl).set_params(disconnected="warn")
-                found = btl.fit_sample(alone).covariance_
-            fits = start.full.chain, start.two_step
-            for one in {id(c.btl): c.btl for c in fits if c is not None}.values():
-                is_open = ~np.isfinite(one.covariance_)
-                one.covariance_ = np.where(is_open, one.covariance_, found)
-        return start
-
-    @property
-    def two_step(self) -> FittedStages | None:
-        """What the test for item effects is of, if votes alone give finite scores."""
-        plugged = self.full.plugged
-        return plugged.two_step if plugged.is_joint else plugged
-
-    def laid_out(
-        self, X: Comparisons, calibrator: Any, items: ItemCovariance | None = None
-    ) -> PipelineFit:
-        """The parameters of fitted stages, with item effects of a covariance."""
-        stages = self.full.stages
-        known = PipelineFit.of(
-            self.full.sample.with_battles(X),
-            calibrator,
-            covariance=None if items is None else items.covariance,
-            alpha=stages.btl.alpha,
-        )
-        return known.with_score_bounds(stages.arrival.score_bounds)
-
-    def steps(self, known: PipelineFit, **settings: bool) -> Any:
-        """Minimisations of the fit, with these settings in the place of its own."""
-        plugged = self.full.plugged
-        settings = {"is_joint": plugged.is_joint, **settings}
-        return known.steps(plugged.excluded_judges, **settings)
-
-    def dispersions(self, known: PipelineFit, **settings: bool) -> Array:
-        """Dispersion of each source at a fit without its item effects."""
-        calibrator, X = known.calibrated(), self.alone.X
-        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
-        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
-        return rows.dispersions(**settings)
-
-
-# ---------------------------------------------------------------------------- passes
+# ------------------------------------------------------------------ tasks of the passes
 def _sources(
     reader: Reader, batch: Batch, calibrator: JudgeCalibrator
 ) -> tuple[Sample, list[SourceRows]]:
@@ -163,36 +93,39 @@ def folds(
     ``full`` is the fit of all rows, with the judges of ``calibrator``, and ``noise``
     the dispersion of each source.
     """
-    found: dict[Any, Any] = {}
     sample, sources = _sources(reader, batch, calibrator)
-    n = reader.n_splits
-    for repeat, of_rows in enumerate(reader.folds(batch.unit)):
+    plan, n = reader.folds(batch.unit), reader.n_splits
+    sums = FitSums.of(full, sources, sample.X.order, noise)
+    found: dict[Any, Any] = {"sums": sums.stored(sample)}
+    for repeat, of_rows in enumerate(plan):
         tests = [rows.in_blocks(of_rows[rows.rows], n) for rows in sources]
-        for fold, test in enumerate(zip(*tests, strict=True)):
-            number = repeat * n + fold
+        for number, test in enumerate(zip(*tests, strict=True), start=repeat * n):
             one = HeldOut.of(fits[number], test, is_grouped=reader.is_grouped)
             found["test", number] = one
-    sums = FitSums.of(full, sources, sample.X.order, noise)
-    found["sums"] = sums.stored(sample)
-    plan = np.where(sample.counts, reader.folds(batch.unit), -1).astype(np.int16)
+    plan = np.where(sample.counts, plan, -1).astype(np.int16)
     if reader.counts:
         # As in memory, the plan numbers the rows that a row stands for.
         plan = np.repeat(plan, batch.weight.astype(np.intp), axis=1)
-    found["plan"] = [plan]
-    return found
+    return {**found, "plan": [plan]}
 
 
 # ---------------------------------------------------------------------------- all rows
 @dataclass(frozen=True, eq=False)
-class FittedSums:
-    """The fit of all rows, and the sums about a point near it.
+class LargeFit:
+    """The fit of all rows, or of sampled ones that stand for them.
 
     Attributes
     ----------
+    full : FullFit
+        Sampled rows of judges and all kinds of votes, each standing for several, and
+        their fit without item effects.
+    alone : Sample
+        Rows that show the dispersion of residuals: the same, or where there are groups
+        or weights, the sampled rows and all votes one by one.
     fit : PipelineFit
         Fit of all rows; its rows are the sampled ones.
     sources : list of list of ExpandedRows
-        Of each repeat, sums of all rows in the place of rows.
+        Of each repeat, sums of all rows in the place of rows, about a point near it.
     items : ItemCovariance or None
         Covariance of the item effects.
     test : ItemTest
@@ -201,44 +134,99 @@ class FittedSums:
         What becomes of them.
     """
 
+    full: FullFit
+    alone: Sample
     fit: PipelineFit
     sources: list[list[Any]]
     items: ItemCovariance | None
     test: ItemTest
     treatment: str
 
+    def steps(self, known: PipelineFit, **settings: bool) -> Any:
+        """Minimisations of a fit, with these settings in the place of its own."""
+        plugged = self.full.plugged
+        settings = {"is_joint": plugged.is_joint, **settings}
+        return known.steps(plugged.excluded_judges, **settings)
+
+    def noise(self, known: PipelineFit, *, without_items: bool = True) -> Array:
+        """Dispersion of each source at a fit without its item effects."""
+        calibrator, X = known.calibrated(), self.alone.X
+        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
+        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
+        return rows.dispersions(without_items=without_items)
+
+
+def _laid_out(
+    full: FullFit, X: Any, calibrator: Any, items: ItemCovariance | None = None
+) -> PipelineFit:
+    """The parameters of fitted stages, with item effects of a covariance."""
+    known = PipelineFit.of(
+        full.sample.with_battles(X),
+        calibrator,
+        covariance=None if items is None else items.covariance,
+        alpha=full.stages.btl.alpha,
+    )
+    return known.with_score_bounds(full.stages.arrival.score_bounds)
+
+
+def fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> LargeFit:
+    """Fit the sampled rows; refuse settings under which sums stand for no rows."""
+    stages = anchor.stages()
+    full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
+    check_linear(full)
+    plugged = full.plugged
+    if alone is not sample:
+        with WarningLog():
+            # The votes by kind have told all that there is to warn of.
+            btl = clone(stages.btl).set_params(disconnected="warn")
+            found = btl.fit_sample(alone).covariance_
+        fits = full.chain, plugged.two_step if plugged.is_joint else plugged
+        for one in {id(c.btl): c.btl for c in fits if c is not None}.values():
+            is_open = ~np.isfinite(one.covariance_)
+            one.covariance_ = np.where(is_open, one.covariance_, found)
+    fit = _laid_out(full, plugged.X, plugged.calibrator)
+    return LargeFit(full, alone, fit, [], None, ItemTest(), "none")
+
 
 def fit_sums(
-    anchor: AnchorPipeline, start: Start, reader: Reader, passes: Passes
-) -> FittedSums:
+    anchor: AnchorPipeline, start: LargeFit, reader: Reader, passes: Passes
+) -> LargeFit:
     """Newton's method over all rows, with one pass for each step."""
     prior, items, test = treatments.read_prior(anchor.item_prior), None, ItemTest()
-    plugged, two_step = start.full.plugged, start.two_step
-    full = start.laid_out(plugged.X, plugged.calibrator)
-    two = None if two_step is None else start.laid_out(two_step.X, two_step.calibrator)
+    full, plugged, known, two = start.full, start.full.plugged, start.fit, None
+    # What the test for item effects is of, if votes alone give finite scores.
+    two_step = plugged.two_step if plugged.is_joint else plugged
+    if two_step is not None:
+        error = treatments.score_error_of(two_step.btl, two_step.X.models)
+        two = _laid_out(full, two_step.X, two_step.calibrator)
     for _ in range(MOST_PASSES):
-        points, far = {"full": full.coefficients()}, 0.0
+        points, far = {"full": known.coefficients()}, 0.0
         if two is not None:
             points["two-step"] = two.coefficients()
         totals = passes.run(all_rows, reader, plugged.calibrator, points)
         sources = [_by_source(totals, "full", r) for r in range(reader.n_repeats)]
         if two is not None:
-            test, sums = _tested(start, two, totals), _by_source(totals, "two-step", 0)
+            noise = start.noise(two, without_items=False)
+            judges = {
+                key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
+                for key, one in totals.items()
+                if key[0] == "test"
+            }
+            test = item_test(two.fit, judges, error)
+            sums = _by_source(totals, "two-step", 0)
             # All votes are in the sample: their step has been made.
             two = two.by_sums(sums, start.steps(two, is_joint=False)[1:2])
             far = two.distance(sums)
         choice = treatments.choose_item_effects(
             anchor.item_effects, plugged.X, test, prior
         )
-        X, calibrator = full.annotate(full.sample.X), full.calibrated()
-        items = None
+        X, calibrator, items = known.annotate(full.sample.X), known.calibrated(), None
         if choice.item_effects == "random":
-            noise = start.dispersions(full, without_items=True)
-            rows = replace(start.laid_out(X, calibrator), sources=sources[0])
-            items = treatments.item_covariance_of(rows, noise, prior)
-        full = start.laid_out(X, calibrator, items)
-        full = full.by_sums(sources[0], start.steps(full))
-        if max(full.distance(sources[0]), far) <= NEAR:
+            rows = replace(_laid_out(full, X, calibrator), sources=sources[0])
+            items = treatments.item_covariance_of(rows, start.noise(known), prior)
+        known = _laid_out(full, X, calibrator, items)
+        known = known.by_sums(sources[0], start.steps(known))
+        if max(known.distance(sources[0]), far) <= NEAR:
             break
     else:
         message = "The fit of the history did not converge."
@@ -246,7 +234,8 @@ def fit_sums(
     if items is not None:
         treatments.warn_of_covariance(items, prior, len(X.models))
         items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
-    return FittedSums(full, sources, items, test, choice.item_effects)
+    treatment = choice.item_effects
+    return LargeFit(full, start.alone, known, sources, items, test, treatment)
 
 
 def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
@@ -254,30 +243,15 @@ def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
     return [one for key, one in totals.items() if key[:2] == (name, repeat)]
 
 
-def _tested(start: Start, two: PipelineFit, totals: Mapping[Any, Any]) -> ItemTest:
-    """Test for item effects, from sums about a two-step fit."""
-    noise = start.dispersions(two, without_items=False)
-    judges = {
-        key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
-        for key, one in totals.items()
-        if key[0] == "test"
-    }
-    assert start.two_step is not None
-    error = treatments.score_error_of(start.two_step.btl, two.sample.X.models)
-    return item_test(two.fit, judges, error)
-
-
 # ------------------------------------------------------------------------------- folds
 def fit_folds(
-    start: Start, known: FittedSums, reader: Reader, passes: Passes
+    known: LargeFit, reader: Reader, passes: Passes
 ) -> tuple[StoredFits, dict[Any, Any]]:
     """Fit every fold from the sums, and pass once over the rows that each holds out.
 
     Parameters
     ----------
-    start : Start
-        Fit of the sampled rows.
-    known : FittedSums
+    known : LargeFit
         Fit of all rows.
     reader, passes
         The data set.
@@ -289,13 +263,12 @@ def fit_folds(
     totals : dict
         What else that pass has found.
     """
-    fit, debiaser = known.fit, start.full.chain.debiaser
+    fit, debiaser = known.fit, known.full.chain.debiaser
     assert debiaser is not None
     curvature = {rows.source: rows.curvature_of_rows for rows in known.sources[0]}
     prior, trained = debiaser.weighing_.prior_of(fit.fit, curvature), []
     for sources in known.sources:
-        steps = start.steps(fit)
-        full = FitOfAllRows.of(fit.fit, steps, sources, fit.bounds, prior)
+        full = FitOfAllRows.of(fit.fit, known.steps(fit), sources, fit.bounds, prior)
         for number in range(reader.n_splits):
             weights = [rows.training(number) for rows in sources]
             found = full.refitted(weights)
@@ -310,9 +283,10 @@ def fit_folds(
                 )
                 grams[rows.source] = grams[rows.source] + (there - here)
             trained.append((found, grams))
-    noise = start.dispersions(fit, without_items=True)
+    noise = known.noise(fit)
     noise = np.where(noise < NO_DISPERSION, 1.0, noise)
     fits, calibrator = [one for one, _ in trained], fit.calibrated()
     totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
     tests = [totals.pop(("test", number)) for number in range(len(fits))]
-    return StoredFits.of(full, trained, tests), totals
+    stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
+    return stored, totals

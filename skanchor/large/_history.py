@@ -30,8 +30,8 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history import AnchorHistory, HistoryState, warn_of_raters
 from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
-from skanchor.large._fit import Start, fit_folds, fit_sums
-from skanchor.large._rows import Batch, Passes, Reader
+from skanchor.large._fit import fit_folds, fit_sample, fit_sums
+from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
@@ -148,7 +148,6 @@ def fit_history(
     return history
 
 
-# ------------------------------------------------------------------------------- cells
 def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Sample:
     """The different rows with their numbers, in the roles of a history."""
     X, y = split_battles(cells.table.select(list(names.keys)), human=human)
@@ -185,23 +184,22 @@ def _group_column(
     """Column of the groups; warn of raters whom errors do not allow for."""
     if groups != grouping.AUTO:
         return groups
-    own, number = {new: old for old, new in columns.items()}, {}
+    own = {new: old for old, new in columns.items()}
+    found: dict[str, tuple[str, int]] = {}
     for name in (grouping.RATER_COLUMN, grouping.PROMPT_COLUMN):
         column = own.get(name, name)
         if column in opened.schema.names:
-            found = group_by(opened, {"value": column})
-            found = found.filter(pc.is_valid(found["value"]))
-            repeats = len(found) and pc.max(found["number"]).as_py() > 1
-            number[name] = len(found) if repeats else 0
-    if number.get(grouping.RATER_COLUMN):
-        warn_of_raters(number[grouping.RATER_COLUMN])
-    n_prompts = number.get(grouping.PROMPT_COLUMN, 0)
+            values = group_by(opened, {"value": column})
+            values = values.filter(pc.is_valid(values["value"]))
+            if len(values) and pc.max(values["number"]).as_py() > 1:
+                found[name] = column, len(values)
+    if grouping.RATER_COLUMN in found:
+        warn_of_raters(found[grouping.RATER_COLUMN][1])
+    prompts, n_prompts = found.get(grouping.PROMPT_COLUMN, (None, 0))
     if 0 < n_prompts < grouping.FEW_GROUPS:
         grouping.warn_of_few_prompts(n_prompts)
         return None
-    return (
-        own.get(grouping.PROMPT_COLUMN, grouping.PROMPT_COLUMN) if n_prompts else None
-    )
+    return prompts
 
 
 # -------------------------------------------------------------------------- the sample
@@ -215,28 +213,13 @@ def sample(
     """
     cells = reader.sample
     drawn = np.flatnonzero(reader.draw(batch.unit, 0) < shares[batch.cell])
-    columns = pd.DataFrame(np.hstack(list(batch.features)))
+    columns = pd.DataFrame(np.hstack([batch.left, batch.right]))
     columns["unit"] = batch.unit if reader.is_grouped else 0
     mark = pd.util.hash_pandas_object(columns, index=False).to_numpy()
     is_judged = cells.counts[batch.cell] & (cells.X.judge[batch.cell] >= 0)
     some = is_judged & (mark < np.uint64(looked_at * (2**64 - 2**11)))
     marks = pd.DataFrame({"mark": mark[some], "cell": batch.cell[some]})
     return {"rows": batch[drawn], "marks": [marks]}
-
-
-def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
-    """Warn of rows of judges that agree in all columns, where these tell rows apart."""
-    share = marks.duplicated().mean() if len(marks) else 0.0
-    # With features of few values, rows are equal by chance.
-    if not is_grouped and marks["mark"].nunique() < DISTINCT * len(marks):
-        return
-    if share > MANY_EQUAL:
-        message = (
-            f"About {share:.0%} of the judges' rows equal an earlier one in all "
-            "columns that are read. Copies make errors too short. Drop them, or "
-            "give rows of one prompt the same value in a column 'prompt_id'."
-        )
-        warn(DataWarning(message, code="equal-rows"))
 
 
 def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sample]:
@@ -257,19 +240,27 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     wanted[votes] = number[votes] if differ else 0.0
     wanted[~cells.counts] = 0.0
     # Hardly ever are fewer drawn than are wanted; of more, those with least draws stay.
-    shares = (wanted + 4.0 * np.sqrt(wanted) + 4.0 * (wanted > 0)) / np.maximum(
-        number, 1
-    )
+    most = wanted + 4.0 * np.sqrt(wanted) + 4.0 * (wanted > 0)
     looked_at = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
-    totals = passes.run(sample, reader, shares, looked_at)
-    _warn_of_equal_rows(pd.concat(totals["marks"]), is_grouped=reader.is_grouped)
+    totals = passes.run(sample, reader, most / np.maximum(number, 1), looked_at)
+    marks = pd.concat(totals["marks"])
+    share = marks.duplicated().mean() if len(marks) else 0.0
+    # With features of few values, rows are equal by chance.
+    are_apart = marks["mark"].nunique() >= DISTINCT * len(marks)
+    if share > MANY_EQUAL and (reader.is_grouped or are_apart):
+        message = (
+            f"About {share:.0%} of the judges' rows equal an earlier one in all "
+            "columns that are read. Copies make errors too short. Drop them, or "
+            "give rows of one prompt the same value in a column 'prompt_id'."
+        )
+        warn(DataWarning(message, code="equal-rows"))
     found = totals["rows"]
     draws = pd.Series(reader.draw(found.unit, 0)).groupby(found.cell)
     rank = draws.rank(method="first").to_numpy()
     found = found[np.flatnonzero(rank <= wanted[found.cell])]
-    none = np.zeros((2, len(votes), len(reader.columns.features)))
+    none = np.zeros((len(votes), len(reader.columns.features)))
     rows = found[np.flatnonzero(judge[found.cell] >= 0)]
-    rows += Batch(votes, cells.weight[votes], votes, none)
+    rows += Batch(votes, cells.weight[votes], votes, none, none)
     # Its rows stand for the rows and for the weight of a cell.
     at, times = rows.cell, rows.weight if counts else np.ones(len(rows.cell))
     size, weight = (np.bincount(at, w, len(number)) for w in (times, rows.weight))
@@ -287,7 +278,6 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     return drawn, check_weights_and_groups(alone)
 
 
-# ------------------------------------------------------------------------------ passes
 def _by_passes(
     settings: AnchorPipeline, reader: Reader, passes: Passes, sample_rows: int
 ) -> tuple[HistoryState, list[FoldPlan]]:
@@ -308,15 +298,14 @@ def _by_passes(
     del drawn
     reader = replace(reader, sample=in_roles(reader.sample))
     with limited_threads(1):
-        start = Start.of(settings, admitted, alone)
+        start = fit_sample(settings, admitted, alone)
         known = fit_sums(settings, start, reader, passes)
-        fits, totals = fit_folds(start, known, reader, passes)
-    n_splits = reader.n_splits
+        fits, totals = fit_folds(known, reader, passes)
+    n_splits, full = reader.n_splits, known.full
     plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
-    chain = replace(start.full.chain, calibrator=known.fit.calibrated())
-    full = replace(start.full, chain=chain)
+    chain = replace(full.chain, calibrator=known.fit.calibrated())
     state = HistoryState.assembled(
-        full,
+        replace(full, chain=chain),
         everyone,
         fits,
         totals["sums"],

@@ -8,14 +8,13 @@ optimum, so that it is its own certificate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import ndtr
 
 from skanchor._battles import HUMAN
 from skanchor._checks import check_level, is_number
@@ -55,10 +54,6 @@ class Design(Answer):
         and with the same money spent evenly on ``verdicts`` or on ``votes``; NaN for
         rows that are not offered. A target is a new model's score, or its difference to
         another model.
-    separation : DataFrame
-        By ``model`` and historical ``opponent``: the ``difference`` of their scores;
-        whether its interval excludes zero ``now``; and the ``probability`` that it does
-        with the rows of the design.
     certificate : float
         Upper bound on the excess of the variance over the smallest possible one, before
         numbers of rows are rounded, as a share of the smallest.
@@ -89,7 +84,6 @@ def design(
     budget: float,
     costs: Mapping[Any, float],
     targets: str | Sequence[Any] = "scores",
-    sources: Sequence[Hashable] | None = None,
     floor: float | None = None,
     level: float = 0.95,
 ) -> Design:
@@ -103,12 +97,10 @@ def design(
         Cost of a row by source: ``"human"`` for a vote, the label of a judge for its
         verdicts, ``"judges"`` for all judges that are not named. Sources without a cost
         are not offered.
-    targets : {"scores", "neighbours"} or sequence, default="scores"
-        What should become more precise: the scores of the new models, their differences
-        to the historical models next to them in rank, or a list of new models and of
-        pairs (new model, other model). The sum of the variances is minimised.
-    sources : sequence of label, optional
-        Sources that are offered; None means all that have a cost.
+    targets : "scores" or sequence, default="scores"
+        What should become more precise: the scores of the new models, or a list of new
+        models and of pairs (new model, other model). The sum of the variances is
+        minimised.
     floor : float, optional
         Smallest share of each offered judge in the spend on verdicts. None means .1
         with item effects, because their correlation between judges is estimated from
@@ -140,10 +132,6 @@ def design(
     determined_models(result)
     level, plan = check_level(level), result.plan
     prices = plan.prices(costs)
-    if sources is not None:
-        priced = {plan.sources[m]: m for m in prices}
-        check_labels(list(sources) or [None], list(priced), "sources with a cost")
-        prices = {priced[label]: prices[priced[label]] for label in sources}
     budget = _check_budget(budget, min(prices.values()))
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
@@ -156,7 +144,6 @@ def design(
     )
     details = {
         "half_widths": half,
-        "separation": _separation(plan, models, bought, level),
         "certificate": gap,
         "budget": budget,
         # Without what a sum of many products by 0.1 adds by rounding.
@@ -228,54 +215,6 @@ def _half_widths(
             ways[way] = plan.weights(wanted, budget / price * np.sum(units, axis=0))
     half = {way: wanted.half_widths(weights, level) for way, weights in ways.items()}
     return pd.DataFrame(half).reindex(columns=["now", "design", "verdicts", "votes"])
-
-
-def _separation(
-    plan: Plan, models: list[Any], bought: Array, level: float
-) -> pd.DataFrame:
-    """Probability that the design separates new models from historical ones."""
-    result = plan.result
-    old = result.models[~result.is_new & ~result.unbounded].tolist()
-    pairs = [(model, other) for model in models for other in old]
-    targets = plan.targets(pairs)
-    size, variance = np.abs(targets.estimate), targets.variance
-    after = plan.weights(targets, bought)
-    later, _ = targets.variances(after)
-    half = targets.half_widths(after, level)
-    return pd.DataFrame(
-        {
-            "difference": targets.estimate,
-            "now": size > targets.half_widths(plan.weights(targets), level),
-            "probability": separation_probability(size, variance, later, half),
-        },
-        index=pd.MultiIndex.from_tuples(pairs, names=["model", "opponent"]),
-    )
-
-
-def separation_probability(
-    size: Array, variance: Array, later: Array, half: Array
-) -> Array:
-    """Probability that an interval excludes zero once it has become shorter.
-
-    Given today's estimate T, the later one is normal about it with variance
-    ``v^2 - v_n^2``, as estimates from more and more rows have independent increments.
-
-    Parameters
-    ----------
-    size : ndarray
-        Today's estimates, without their signs.
-    variance, later : ndarray
-        Variance today, v^2, and later, v_n^2.
-    half : ndarray
-        Half width of the later interval.
-
-    Returns
-    -------
-    ndarray
-    """
-    # Nothing bought, nothing changed: a step at the half width.
-    step = np.sqrt(np.maximum(variance - later, 1e-12 * variance))
-    return np.asarray(ndtr((size - half) / step) + ndtr((-size - half) / step))
 
 
 # -------------------------------------------------------------------------- allocation
@@ -427,13 +366,10 @@ def _target_pairs(plan: Plan, targets: str | Sequence[Any]) -> list[tuple[Any, A
     result = plan.result
     if targets == "scores":
         return [(model, None) for model in determined_models(result)]
-    if targets == "neighbours":
-        models = determined_models(result)
-        return [pair for model in models for pair in _neighbours(plan, model)]
     if isinstance(targets, str) or not targets:
         raise BattlesError(
-            "targets must be 'scores', 'neighbours' or a list of new models and of "
-            f"pairs (model, opponent), got {targets!r}."
+            "targets must be 'scores' or a list of new models and of pairs (model, "
+            f"opponent), got {targets!r}."
         )
     pairs = [each if isinstance(each, tuple) else (each, None) for each in targets]
     for model, opponent in pairs:
@@ -441,14 +377,6 @@ def _target_pairs(plan: Plan, targets: str | Sequence[Any]) -> list[tuple[Any, A
         others = [None, *(one for one in plan.models if one != model)]
         check_labels([opponent], others, f"opponents of {model!r}")
     return pairs
-
-
-def _neighbours(plan: Plan, model: Any) -> list[tuple[Any, Any]]:
-    """Contrasts of a model with the historical ones next to its point rank."""
-    result, scores = plan.result, plan.result.all_scores
-    old = scores[~result.is_new & ~result.unbounded].sort_values()
-    place = int(np.searchsorted(old.to_numpy(), scores[model]))
-    return [(model, one) for one in old.index[max(place - 1, 0) : place + 1][::-1]]
 
 
 # ------------------------------------------------------------------------------- words

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 from functools import partial
-from itertools import chain
-from operator import itemgetter
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -45,7 +41,6 @@ CHOICES = {
 BUT = {
     "not confirmed": "refits did not confirm it",
     "first order": "no refit confirms it",
-    "stopped": "the search was stopped before a refit confirmed it",
 }
 """What else is said where no refit confirms a number."""
 
@@ -80,11 +75,8 @@ class Fragility(Answer):
         - ``share``: k over ``allowed``.
         - ``confirmed``: whether a refit confirms k.
         - ``status``: "confirmed", "not confirmed" by refits, "not fragile", "fit fails
-          first", "first order", or "stopped".
+          first", or "first order".
         - ``after``: the difference in the refit.
-        - ``anew``: the difference in a refit that also estimates the covariance of item
-          effects again, and ``anew_confirmed``, whether this refit changes the
-          statement, too.
     sentences : tuple of str
         One for each statement.
     goal, source, by : str
@@ -92,11 +84,6 @@ class Fragility(Answer):
     dropped : dict of (model, opponent) to DataFrame
         The ``k`` units, indexed by row number of the table: ``model_a``, ``model_b``,
         ``judge``, ``outcome`` and ``count``, the number of equal rows.
-    paths : dict of (model, opponent) to DataFrame
-        The number of ``dropped`` units, the remaining ``difference``, and ``by``, which
-        is "re-solved" or "refit".
-    finished : bool
-        False if the search was stopped, by its time limit or by Ctrl-C.
 
     Examples
     --------
@@ -124,30 +111,13 @@ class Fragility(Answer):
         DataFrame
             As in ``dropped``; empty where no number of rows was found.
         """
-        return self._of(self.dropped, model, opponent)
-
-    def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
-        """Remaining difference after each number of dropped units.
-
-        Parameters
-        ----------
-        model, opponent : label
-            As in :meth:`rows`.
-
-        Returns
-        -------
-        DataFrame
-            As in ``paths``.
-        """
-        return self._of(self.paths, model, opponent)
-
-    def _of(self, tables: dict[Any, Any], model: Any, opponent: Any) -> pd.DataFrame:
-        """Table of the statement on a model and an opponent."""
-        keys = [at for at in tables if at[0] == model and opponent in (None, at[1])]
+        keys = [
+            at for at in self.dropped if at[0] == model and opponent in (None, at[1])
+        ]
         if not keys:
             raise KeyError(f"There is no statement on {model!r} and {opponent!r}.")
         number = self.table["k"].fillna(np.inf)
-        found: pd.DataFrame = tables[min(keys, key=lambda key: number[key])]
+        found: pd.DataFrame = self.dropped[min(keys, key=lambda key: number[key])]
         return found
 
 
@@ -163,7 +133,6 @@ def fragility(
     groups: ArrayLike | str | None = "auto",
     model: Hashable | None = None,
     level: float = 0.95,
-    max_seconds: float | None = None,
 ) -> Fragility:
     """How few rows change the statements about new models, if they are dropped.
 
@@ -191,14 +160,11 @@ def fragility(
         The new model; None means all of them.
     level : float, default=0.95
         Confidence level of intervals.
-    max_seconds : float, optional
-        Time limit. The search then stops and returns what it has found, as it does with
-        Ctrl-C. None means no limit.
 
     Returns
     -------
     Fragility
-        ``table`` by model and opponent, ``rows()`` and ``path()``.
+        ``table`` by model and opponent, and ``rows()``.
 
     Raises
     ------
@@ -233,10 +199,6 @@ def fragility(
             known = list(CHOICES[name])
             raise ValueError(f"{name} must be one of {known}, got {value!r}.")
     check_level(level)
-    if max_seconds is not None and not 0 <= max_seconds < np.inf:
-        raise ValueError(
-            f"max_seconds must be a number of seconds or None, got {max_seconds!r}."
-        )
     check_is_fitted(anchor)
     result, inference = anchor.result_, anchor._inference
     fitted, cells = result.fitted, inference.cells
@@ -245,30 +207,28 @@ def fragility(
     X_fitted, admitted = cells.to_rows(fitted.sample.X), inference.admitted
     sample = cells.rows_of(admitted).with_battles(X_fitted)
     sample = sample.in_units(admitted.unit / sample.unit)
-    origin, status = np.arange(len(cells.rows)), "first order"
+    origin = np.arange(len(cells.rows))
     if X is not None:
         origin = _rows_of_fit(anchor, X, y, sample_weight, groups)
-        status = "stopped"
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
-    searches: dict[tuple[Any, Any], Search] = {}
+    found: dict[tuple[Any, Any], dict[str, Any]] = {}
+    dropped: dict[tuple[Any, Any], pd.DataFrame] = {}
     with limited_threads(1):
         for pair in _pairs(result, model, opponent):
             # Verdicts on another new model arrive, too.
             about = tuple(one for one in pair if one in new)
             if about not in fits:
                 fits[about] = Dropping.of(result, sample, about, rows, by)
-            searches[pair] = Search(fits[about], *pair, goal, level, status)
-        finished = X is None or _run(anchor, list(searches.values()), max_seconds)
-    table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
+            search = Search(fits[about], *pair, goal, level)
+            if X is not None:
+                search.search()
+                search.confirm(partial(_refit_without, anchor))
+            found[pair] = search.row
+            dropped[pair] = _listed_rows(search, cells.rows, origin)
+    table = table_by(["model", "opponent"], found)
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
-    details: dict[str, Any] = {"goal": goal, "source": rows, "by": by}
-    details |= {"dropped": {}, "paths": {}, "finished": finished}
-    columns = ["dropped", "difference", "by"]
-    for at, one in searches.items():
-        details["dropped"][at] = _listed_rows(one, cells.rows, origin)
-        steps = sorted(one.path, key=itemgetter(2, 0))
-        details["paths"][at] = pd.DataFrame(steps, columns=columns)
+    details = {"goal": goal, "source": rows, "by": by, "dropped": dropped}
     return Fragility(table, tuple(_sentences(table, goal, rows, by)), details)
 
 
@@ -296,24 +256,6 @@ def _pairs(
     return pairs
 
 
-# ------------------------------------------------------------------ searches and refits
-def _run(
-    anchor: AnchorPipeline, searches: list[Search], max_seconds: float | None
-) -> bool:
-    """Search and refit, the cheapest for all statements first; whether all was done."""
-    end = np.inf if max_seconds is None else monotonic() + max_seconds
-    has_item_effects = anchor.result_.item_covariances is not None
-    refit = partial(_refit_without, anchor)
-    steps = chain(
-        *(one.search() for one in searches),
-        *(one.confirm(refit, has_item_effects) for one in searches),
-    )
-    try:
-        return not any(monotonic() >= end for _ in steps)
-    except KeyboardInterrupt:
-        return False
-
-
 # ------------------------------------------------------------------------- the refits
 def _rows_of_fit(
     anchor: AnchorPipeline, X: Any, y: Any, sample_weight: Any, groups: Any
@@ -333,13 +275,10 @@ def _rows_of_fit(
     return origin
 
 
-def _refit_without(
-    anchor: AnchorPipeline, gone: Indices, *, anew: bool = False
-) -> AnchorResult | None:
+def _refit_without(anchor: AnchorPipeline, gone: Indices) -> AnchorResult | None:
     """Result of the table without some rows; None where the fit breaks.
 
-    It has the folds and the item effects of the fit, whose covariance ``anew``
-    estimates again.
+    It has the folds of the fit, and the covariance of its item effects.
     """
     rows, result = anchor._inference.cells.rows, anchor.result_
     weight = np.array(rows.weight)
@@ -347,7 +286,7 @@ def _refit_without(
     try:
         # What these rows would be warned of is no fault of the table.
         with WarningLog():
-            found = refit(anchor, rows.weighted(weight), anew=anew)
+            found = refit(anchor, rows.weighted(weight))
     except (BattlesError, np.linalg.LinAlgError):
         return None
     error = found.all_standard_errors.reindex(result.models)
@@ -355,16 +294,10 @@ def _refit_without(
     return None if lost.any() else found
 
 
-def refit(
-    anchor: AnchorPipeline, sample: Sample, *, anew: bool = False
-) -> AnchorResult:
+def refit(anchor: AnchorPipeline, sample: Sample) -> AnchorResult:
     """Result of other rows by the settings of a fit; see :func:`_refit_without`."""
     settings = {"cv": anchor.fold_plan_, "new_models": anchor.new_models_.tolist()}
     inference = clone(anchor).set_params(**settings, verbose=0).prepare(sample)
-    if anew:
-        choice = replace(inference.choice, item_effects=anchor.item_effects_)
-        inference = replace(inference, choice=choice)
-        return inference.result(inference.fit())
     if inference.admitted.X.judges.tolist() != anchor.judges_.tolist():
         raise BattlesError("A judge has too few rows left.")
     return inference.result(inference.fit_with(anchor.result_.fitted.items))
@@ -416,11 +349,6 @@ def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[s
             if not number < np.inf:
                 found = f"dropping rows does not {plain}"
             yield f"{how}, {found}; {BUT[status]}."
-        if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
-            yield (
-                "They are not enough in a refit that also estimates the covariance of "
-                f"the item effects again: the difference is then {row['anew']:+.2f}."
-            )
 
 
 def _change(row: dict[str, Any], goal: str) -> str:

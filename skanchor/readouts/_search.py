@@ -8,7 +8,7 @@ orthogonal to it, while the weights, which grow as rows go, must not stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -163,16 +163,14 @@ class Dropping:
         order = np.argsort(change, kind="stable")
         order = order[(change[order] < 0) & ~np.isin(order, gone)]
         left = self.most - np.bincount(self.kind[gone], minlength=len(self.most))
-        stays = np.zeros(len(order), dtype=bool)
-        for kind, most in enumerate(left):
-            stays[np.flatnonzero(self.kind[order] == kind)[:most]] = True
+        kind = pd.Series(self.kind[order])
+        stays = kind.groupby(kind).cumcount().to_numpy() < left[kind]
         return np.asarray(order[stays])
 
     def rows_of(self, gone: Indices) -> Indices:
         """Rows that are gone with some units, in order."""
         return np.flatnonzero(np.isin(self.unit, gone))
 
-    # ------------------------------------------------------------------- solved again
     @cached_property
     def base(self) -> Solved:
         """With all rows, from where differences are taken."""
@@ -201,11 +199,10 @@ class Dropping:
         stays[self.rows_of(gone)] = False
         rows = [replace(one, weight=one.weight * stays[one.rows]) for one in self._rows]
         solution = Solution.of(known.fit, rows, known.prior)
-        weights = solution.weights
-        influence = influence_of(weights, rows, 0)
-        total = influence.total + weights.prior_score
+        influence = influence_of(solution.weights, rows, 0)
+        total = influence.total + solution.weights.prior_score
         inflation = 1.0 if items is None else items.inflation
-        of_items = inflation * weights.item_covariance
+        of_items = inflation * solution.weights.item_covariance
         sampling = influence.parts.sum(axis=0)
         return Solved(solution, rows, gone, total, sampling, of_items)
 
@@ -214,8 +211,8 @@ class Dropping:
         result, base = self.result, self.base
         if solved.solution.weights.undetermined.any():
             return None
-        place = np.flatnonzero(np.isin(result.models, self.sample.X.models))
         # Models that were left out have no part in the changes.
+        place = np.flatnonzero(np.isin(result.models, self.sample.X.models))
         at, square = np.ix_(place, place), np.outer(self.scale, self.scale)
         estimates, of_items = result.estimates.copy(), result.item_covariances
         estimates[:, place] += solved.total - base.total
@@ -281,8 +278,6 @@ class Search:
         zero.
     level : float
         Confidence level.
-    status : str
-        Outcome as long as nothing was solved again.
 
     Attributes
     ----------
@@ -291,18 +286,10 @@ class Search:
     row : dict
         What was found so far: a row of the table of
         :class:`skanchor.readouts.Fragility`.
-    path : list of (int, float, str)
-        Numbers of dropped units, the difference that is left, and by what.
     """
 
     def __init__(
-        self,
-        fit: Dropping,
-        model: Any,
-        opponent: Any,
-        goal: str,
-        level: float,
-        status: str,
+        self, fit: Dropping, model: Any, opponent: Any, goal: str, level: float
     ):
         self.fit, self.pair, self.goal, self.level = fit, (model, opponent), goal, level
         self.now = now = fit.result.contrasts(level).loc[self.pair]
@@ -313,7 +300,6 @@ class Search:
         self.margin = float(self._margin(now)[0])
         self.order, sums = self._ordered(fit.base, now)
         met = np.flatnonzero(self._margin(now, *sums) < 0)
-        self.path = [(0, now["difference"], "re-solved")]
         self.row: dict[str, Any] = {
             "difference": now["difference"],
             "t": now["difference"] / now["standard_error"],
@@ -323,9 +309,8 @@ class Search:
             "first_order": float(met[0] + 1) if len(met) else np.inf,
             **dict.fromkeys(("re_solved", "k", "share"), np.nan),
             "confirmed": False,
-            "status": status,
-            **dict.fromkeys(("after", "anew"), np.nan),
-            "anew_confirmed": False,
+            "status": "first order",
+            "after": np.nan,
         }
 
     def _near(self, now: pd.Series) -> float:
@@ -359,31 +344,20 @@ class Search:
         shift, spread = (np.cumsum(each[order]) for each in effects)
         return order, (shift, spread)
 
-    def _measure(
-        self, result: AnchorResult | None, by: str, number: int
-    ) -> tuple[pd.Series, float]:
-        """What a result without units says, and its margin; the path notes it."""
+    def _measure(self, result: AnchorResult | None) -> tuple[pd.Series, float]:
+        """What a result without units says, and its margin."""
         if result is None:
             return self.now, np.nan
         now = result.contrasts(self.level).loc[self.pair]
-        margin = float(self._margin(now)[0])
-        if np.isfinite(margin) and by:
-            self.path.append((number, float(now["difference"]), by))
-        return now, margin
+        return now, float(self._margin(now)[0])
 
     def _solved(self, gone: Indices) -> tuple[Solved, pd.Series, float]:
         """Weights without some units, what they predict, and its margin."""
         found = self.fit.solve(gone)
-        return found, *self._measure(self.fit.predicted(found), "re-solved", len(gone))
+        return found, *self._measure(self.fit.predicted(found))
 
-    def search(self) -> Iterator[None]:
-        """Drop units block by block, solving the weights anew after each.
-
-        Yields
-        ------
-        None
-            Before each solution, so that the search can be stopped.
-        """
+    def search(self) -> None:
+        """Drop units block by block, solving the weights anew after each."""
         found, now, margin, gone = self.fit.base, self.now, self.margin, self.order[:0]
         before, fewer = margin, 0
         for n_blocks in count():
@@ -405,7 +379,6 @@ class Search:
             size = max(size, len(gone) // 10)
             before, fewer = margin, len(gone)
             gone = np.concatenate([gone, others[:size]])
-            yield
             found, now, margin = self._solved(gone)
         most, halve = len(gone), False
         while most - fewer > 1:
@@ -414,7 +387,6 @@ class Search:
             share = 0.5 if halve else before / (before - margin)
             halve, at = not halve, fewer + int(np.ceil(share * (most - fewer)))
             at = min(max(at, fewer + 1), most - 1)
-            yield
             _, _, between = self._solved(gone[:at])
             if between < 0:
                 most, margin = at, between
@@ -422,23 +394,10 @@ class Search:
                 fewer, before = at, between
         self.row |= dict(re_solved=float(most), k=float(most))
 
-    def confirm(
-        self, refit: Callable[..., AnchorResult | None], has_item_effects: bool
-    ) -> Iterator[None]:
+    def confirm(self, refit: Callable[[Indices], AnchorResult | None]) -> None:
         """Refit without the units that were found, if any, and a few more or fewer.
 
-        Parameters
-        ----------
-        refit : callable
-            Result without rows, None where the fit breaks; ``anew=True`` estimates
-            the covariance of the item effects again.
-        has_item_effects : bool
-            Whether a last refit estimates this covariance.
-
-        Yields
-        ------
-        None
-            Before each refit.
+        ``refit`` gives the result without rows, None where the fit breaks.
         """
         if not np.isfinite(self.row["re_solved"]):
             return
@@ -446,13 +405,13 @@ class Search:
         # and the smallest that breaks the fit; and margins.
         fewer, low, above, high, below = 0, 0, self.margin, np.inf, np.nan
         ceiling, at = len(self.order) + 1, int(self.row["re_solved"])
-        failed: dict[str, Any] = dict(status="not confirmed")
+        self.row["status"] = "not confirmed"
         for _ in range(MOST_REFITS):
-            yield
-            result = refit(self.fit.rows_of(self.order[:at]))
-            now, margin = self._measure(result, "refit", at)
+            now, margin = self._measure(refit(self.fit.rows_of(self.order[:at])))
             if np.isnan(margin):
-                ceiling, failed = at, dict(status="fit fails first", k=np.inf)
+                ceiling = at
+                if not self.row["confirmed"]:
+                    self.row |= dict(status="fit fails first", k=np.inf)
             elif margin < 0:
                 high, below = at, margin
                 self.row |= dict(k=float(at), confirmed=True, status="confirmed")
@@ -472,11 +431,3 @@ class Search:
                     # Rows count for less the more have gone: go twice as far as before.
                     guess = max(guess, low + 2 * (low - fewer))
             at = int(np.clip(np.ceil(guess), low + 1, top - 1))
-        if not self.row["confirmed"]:
-            self.row |= failed
-        elif has_item_effects:
-            yield
-            gone = self.fit.rows_of(self.order[: int(self.row["k"])])
-            now, margin = self._measure(refit(gone, anew=True), "", 0)
-            anew = np.nan if np.isnan(margin) else float(now["difference"])
-            self.row |= dict(anew=anew, anew_confirmed=bool(margin < 0))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from skanchor._battles import HUMAN
 from skanchor._checks import check_level, is_number
 from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, determined_models, records_of, table_by
-from skanchor.readouts._plan import EVERY_JUDGE, Plan, Targets
+from skanchor.readouts._plan import Plan, Targets
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -45,7 +44,6 @@ _ALONE = (
 
 def worth(
     result: AnchorResult,
-    costs: Mapping[Any, float] | None = None,
     model: Hashable | None = None,
 ) -> Answer:
     """The worth of verdicts on new models, in human votes.
@@ -56,9 +54,6 @@ def worth(
 
     Parameters
     ----------
-    costs : mapping of label to float, optional
-        Cost of a verdict by judge, for the cost of a replaced vote; ``"judges"`` means
-        all judges that are not named.
     model : label, optional
         A new model; None means all whose score is determined.
 
@@ -74,16 +69,15 @@ def worth(
         - ``next_verdict``: number of votes that one more verdict is worth.
         - ``never_more``: number of votes that even infinitely many of these verdicts
           are worth, without other judges.
-        - ``cost_per_vote``, if costs are given: cost of the verdicts over ``replaces``.
 
         Infinite if no number of votes gives this variance; NaN if there is no verdict.
 
     Raises
     ------
     BattlesError
-        If there is no new model, or none with a determined score; if a label is unknown
-        or a cost is not valid; or if the method has no closed form for further rows:
-        plug-ins, contexts, and learners without a linear span.
+        If there is no new model, or none with a determined score; if a label is
+        unknown; or if the method has no closed form for further rows: plug-ins,
+        contexts, and learners without a linear span.
 
     Examples
     --------
@@ -95,27 +89,20 @@ def worth(
     ['verdicts', 'replaces', 'alone', 'next_verdict', 'never_more']
     """
     plan = result.plan
-    prices, judges = None if costs is None else plan.prices(costs), plan.judges
+    judges = plan.judges
     if not judges:
         raise BattlesError(
             "There is no judge, so there are no verdicts whose worth could be computed."
         )
-    if prices is not None and prices.keys() == {PEOPLE}:
-        raise BattlesError(
-            f"costs has the price of a vote ({HUMAN!r}) alone. What verdicts cost for "
-            "each vote that they replace follows from the prices of verdicts: give "
-            f"that of a judge, such as {plan.sources[judges[0]]!r}, or of "
-            f"{EVERY_JUDGE!r}."
-        )
     rows: dict[tuple[Any, Any], dict[str, float]] = {}
     for label in determined_models(result, model):
-        rows.update(_exchange(plan, label, judges, prices))
+        rows.update(_exchange(plan, label, judges))
     table = table_by(["model", "judge"], rows)
     return Answer(table, tuple(_of_worth(table)))
 
 
 def _exchange(
-    plan: Plan, model: Any, judges: list[int], prices: Mapping[int, float] | None
+    plan: Plan, model: Any, judges: list[int]
 ) -> Iterator[tuple[tuple[Any, Any], dict[str, float]]]:
     """Rows of the table of one model, by model and judge."""
     target = plan.targets([(model, None)])
@@ -159,11 +146,6 @@ def _exchange(
             "next_verdict": next(gains) / next(gains),
             "never_more": votes_alone(variance(plan.limit(target, endless, without))),
         }
-        if prices is not None:
-            cost = sum(n_rows[m] * prices.get(m, np.nan) for m in some)
-            row["cost_per_vote"] = (
-                cost / row["replaces"] if row["replaces"] > 0 else np.inf
-            )
         yield (model, plan.sources[some[0]] if len(some) == 1 else ALL_JUDGES), row
 
 

@@ -355,7 +355,7 @@ class Facts:
     def input_hash(self) -> str | None:
         """SHA-256 of the rows that were read."""
         is_pipeline = isinstance(self.fitted, AnchorPipeline)
-        return self.fitted._inference.cells.digest if is_pipeline else None
+        return self.fitted._inference.cells.rows.digest if is_pipeline else None
 
     @property
     def is_placed(self) -> bool:

@@ -66,7 +66,6 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "alone": ("Alone", 0),
         "next_verdict": ("One more", 3),
         "never_more": ("Never more than", 0),
-        "cost_per_vote": ("Cost of a vote", 3),
     },
     "outlook": {
         "votes": ("Votes", "rows"),
@@ -79,11 +78,6 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "rows": ("Rows", 0),
         "spend": ("Cost", 2),
         "gain": ("Gain (1e-6)", 2),
-    },
-    "separation": {
-        "difference": ("Difference", 2),
-        "now": ("Separated now", "yes"),
-        "probability": ("Then", "share"),
     },
     "fragility": {
         "difference": ("Difference", 2),

@@ -6,8 +6,7 @@ from skanchor.results._board import Scale as Scale
 from skanchor.results._board import new_by_score as new_by_score
 from skanchor.results._board import strongest_first as strongest_first
 from skanchor.results._contexts import ContextResult
-from skanchor.results._contexts import Mixture as Mixture
-from skanchor.results._contexts import check_mix as check_mix
+from skanchor.results._contexts import context_mix as context_mix
 from skanchor.results._point import PointResult
 from skanchor.results._ranking import RankingResult
 

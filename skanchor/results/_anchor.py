@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -30,16 +31,23 @@ def pad_scores(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class PaddedInfluence:
-    """Influence on the scores of more models, zero for those that took no part."""
+class MappedInfluence:
+    """Influence on other scores, which are linear in these.
+
+    Attributes
+    ----------
+    inner : InfluenceSource
+        Influence of each row on these.
+    scores : callable
+        Takes arrays with an axis of these scores, the last, to one of the others.
+    """
 
     inner: InfluenceSource
-    place: NDArray[np.intp]
-    size: int
+    scores: Callable[[Array], Array]
 
     def values(self) -> Array:
-        """Influence of each row on each score, of shape (n_rows, n_models)."""
-        return pad_scores(self.inner.values(), self.place, self.size)
+        """Influence of each row on each score, of shape (n_rows, n_scores)."""
+        return self.scores(self.inner.values())
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -139,11 +147,10 @@ class AnchorResult(RankingResult):
         place = np.flatnonzero(np.isin(X.models, self.models))
         size = len(X.models)
         scores = human_scores.reindex(X.models).to_numpy(np.float64, copy=True)
-        context = X.items.context
+        outside, context = ~np.isin(np.arange(size), place), X.items.context
         for code in np.unique(context):
             inside = context == code
-            kept = np.intersect1d(place, np.flatnonzero(inside))
-            scores[inside] -= np.nanmean(scores[kept])
+            scores[inside] -= np.nanmean(scores[inside & ~outside])
 
         padded = partial(pad_scores, place=place, size=size)
 
@@ -151,9 +158,8 @@ class AnchorResult(RankingResult):
             turned = np.swapaxes(padded(values, fill=fill), -1, -2)
             return np.swapaxes(padded(turned, fill=fill), -1, -2)
 
-        outside = np.ones(size, dtype=bool)
-        outside[place] = False
         estimates, plug_in = padded(self.estimates), padded(self.plug_in)
+        items, rows = self.item_covariances, self.open_rows
         estimates[:, outside] = plug_in[:, outside] = scores[outside]
         return replace(
             self,
@@ -164,16 +170,12 @@ class AnchorResult(RankingResult):
             unbounded=outside | (padded(self.unbounded) > 0),
             n_human=n_human,
             n_judge=n_judge,
-            item_covariances=None
-            if self.item_covariances is None
-            else square(self.item_covariances),
-            rows=PaddedInfluence(self.rows, place, size),
+            item_covariances=items if items is None else square(items),
+            rows=MappedInfluence(self.rows, padded),
             part_covariances=square(self.part_covariances, np.nan),
             lower_bound=padded(self.lower_bound, fill=np.nan),
             plug_in=plug_in,
-            open_rows=None
-            if self.open_rows is None
-            else self.open_rows.padded(place, size),
+            open_rows=rows if rows is None else rows.padded(place, size),
         )
 
     @property
@@ -194,15 +196,6 @@ class AnchorResult(RankingResult):
         standard error, except for the variance between repeats. ``lower_bound`` is the
         part that more verdicts cannot lower.
         """
-        human, judge, cross, items = np.median(self.parts, axis=0)
-        table = pd.DataFrame(
-            {
-                "human": human,
-                "judge": judge,
-                "cross": cross,
-                "items": items,
-                "lower_bound": self.lower_bound,
-            },
-            index=self._index,
-        )
-        return table[self.is_new]
+        names = ["human", "judge", "cross", "items"]
+        parts = pd.DataFrame(np.median(self.parts, axis=0).T, self._index, names)
+        return parts.assign(lower_bound=self.lower_bound)[self.is_new]

@@ -10,11 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import Items
-from skanchor._typing import Array, InfluenceSource
+from skanchor._battles.labels import Items
+from skanchor._crossfit.stages import Stages
+from skanchor._sample.sample import Sample
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts import Exposures
-from skanchor.results._anchor import AnchorResult
+from skanchor.results._anchor import AnchorResult, MappedInfluence
 from skanchor.results._ranking import RankingResult
 
 ROUNDING = 1e-6
@@ -54,6 +56,64 @@ def check_mix(mix: Mapping[Any, float], contexts: list[Any]) -> dict[Any, float]
             f"{values.sum():.6g}; divide each by that."
         )
     return {name: float(share) for name, share in mix.items() if share > 0}
+
+
+def context_mix(
+    sample: Sample, context: str | None, mix: Any, stages: Stages
+) -> dict[Any, float] | None:
+    """Check and complete the shares of contexts in the reported scores.
+
+    Parameters
+    ----------
+    sample : Sample
+        All rows, with decided roles.
+    context : str or None
+        Column of the contexts.
+    mix : mapping of label to float or None
+        The user's shares; None gives each context the same share.
+    stages : Stages
+        The unfitted stages.
+
+    Returns
+    -------
+    dict of label to float, or None
+        Share of each context; None if there are no contexts.
+
+    Raises
+    ------
+    BattlesError
+        If a context of the mix lacks a model, or the settings do not go with contexts.
+    """
+    X = sample.X
+    if context is None:
+        if mix is not None:
+            raise ValueError(
+                "context_mix has shares of contexts: name their column by context."
+            )
+        return None
+    if not X.has_contexts:
+        raise BattlesError(
+            f"These rows were encoded without their contexts (column {context!r}): "
+            "give the table itself."
+        )
+    if stages.btl.bias is not None:
+        raise ValueError(
+            "human_bias cannot be combined with context: fit the rows of each context "
+            "alone, or leave one of the two out."
+        )
+    names = X.items.contexts.tolist()
+    if mix is None:
+        mix = dict.fromkeys(names, 1.0 / len(names))
+    shares = check_mix(mix, names)
+    Mixture.of(X.models, shares)
+    unvoted = ~X.is_new & (X.appearances(sample.counts & X.is_human) == 0)
+    # Without a joint fit, verdicts do not contribute to historical scores.
+    if unvoted.any() and not stages.fits_jointly(X):
+        raise BattlesError(
+            f"No human votes place {X.models[unvoted].tolist()[:5]}. "
+            "historical_fit='joint' can place them by judge rows."
+        )
+    return shares
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,8 +172,8 @@ class Mixture:
                 raise BattlesError(
                     f"Context {name!r} has no row that places models {lost[:5]}: "
                     "their scores there are not determined. Leave the context out of "
-                    "the "
-                    "mix, add rows, or leave these models out."
+                    "context_mix, which by default has all of them with equal shares, "
+                    "add rows, or leave these models out."
                 )
         chosen = np.flatnonzero(shown)
         chosen = chosen[np.argsort(items.models[chosen], kind="stable")]
@@ -148,18 +208,6 @@ class Mixture:
         # M C M' for the matrix M of the means: once for the columns, once for the rows.
         turned = np.swapaxes(self.mean(values), -1, -2)
         return np.swapaxes(self.mean(turned), -1, -2)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class MixedInfluence:
-    """Influence on the scores of a mix."""
-
-    inner: InfluenceSource
-    mixture: Mixture
-
-    def values(self) -> Array:
-        """Influence of each row on each score, of shape (n_rows, n_models)."""
-        return self.mixture.mean(self.inner.values())
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -220,7 +268,7 @@ class ContextResult(AnchorResult):
         root = np.sign(np.mean(cells.plug_in, axis=0)) * np.sqrt(cells.lower_bound)
         return cls(
             **known,
-            rows=MixedInfluence(cells.rows, mixture),
+            rows=MappedInfluence(cells.rows, mixture.mean),
             part_covariances=mixture.covariance(cells.part_covariances),
             # The square of what moves with the scale of the scores.
             lower_bound=mixture.mean(root) ** 2,

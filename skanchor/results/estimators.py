@@ -147,7 +147,7 @@ class AroundMethod(_Scored):
     def _rows(self, sample: Sample) -> dict[str, Any]:
         """Arguments of the other estimator's ``fit``."""
         # The outcomes of a sample are preferences in [0, 1], no longer labels.
-        X, weight = sample.X.as_preferences(), sample.weight
+        X, weight = sample.X.with_columns(named=True), sample.weight
         return dict(X=X, y=sample.y, sample_weight=weight, groups=sample.groups)
 
     def _annotate(self, X: Comparisons) -> Comparisons:

@@ -29,38 +29,6 @@ def combine_repeats(estimates: Array, variances: Array) -> tuple[Array, Array]:
     return middle, np.median(variances + (estimates - middle) ** 2, axis=0)
 
 
-def combine_targets(
-    estimates: Array,
-    quadratic: Callable[[Array], Array],
-    covariances: Array,
-    item_covariances: Array | None,
-) -> tuple[Array, Array, Array]:
-    """Combine repeated cross-fits for linear targets of the scores.
-
-    Parameters
-    ----------
-    estimates : ndarray of shape (n_repeats, n_targets)
-        Estimate of each target.
-    quadratic : callable
-        Variances of the targets, (n_repeats, n_targets), from covariances.
-    covariances : ndarray of shape (n_repeats, n_models, n_models)
-        Of the scores.
-    item_covariances : ndarray of shape (n_repeats, n_models, n_models) or None
-        The part of the item effects.
-
-    Returns
-    -------
-    estimate, variance, items : ndarray of shape (n_targets,)
-        As :func:`combine_repeats`, and the part of the item effects.
-    """
-    variances = np.maximum(quadratic(covariances), 0.0)
-    estimate, variance = combine_repeats(estimates, variances)
-    items = np.zeros(len(estimate))
-    if item_covariances is not None:
-        items = np.median(quadratic(item_covariances), axis=0)
-    return estimate, variance, items
-
-
 def t_quantile(level: float, df: Array) -> Array:
     """Two-sided quantile of the t law; infinite degrees of freedom are normal."""
     return np.asarray(stdtrit(df, 0.5 + level / 2.0))

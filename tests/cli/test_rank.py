@@ -321,7 +321,8 @@ def test_separation_warns_in_one_line_and_json_stays_strict(run, battles, tmp_pa
 HEAD = "model_a,model_b,judge,winner\n"
 BAD_FILES = {
     "absent.csv": (None, "No such file"),
-    "unknown.xlsx": (b"PK\x03\x04", "no file can be read from the archive"),
+    "unknown.xlsx": (b"PK\x03\x04", "pass pandas.read_excel(...) to split_battles"),
+    "unknown.zip": (b"PK\x03\x04", "cannot be read: File is not a zip file"),
     "empty.csv": ("", "it is empty"),
     "header.csv": (HEAD, "but no comparisons"),
     "torn.csv": (HEAD + "a,b\n", "line 2 has 2 cells for 4 columns"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skanchor._battles import constant, number_rows
+from skanchor._battles.rows import constant, number_rows
 
 
 def by_hand(columns):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons
-from skanchor._battles import as_frame, read_contexts
-from skanchor._battles.grouping import find_groups, prompt_groups
+from skanchor._battles import as_frame
+from skanchor._battles.grouping import find_groups, prompt_groups, read_contexts
 from skanchor.exceptions import BattlesError
 
 

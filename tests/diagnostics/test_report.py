@@ -125,7 +125,7 @@ def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
         anchor = AnchorPipeline(item_effects=None, random_state=0)
         inference = anchor.prepare(Sample.admit(X, y))
         full = inference.fit()
-        seen = inference._cross_fit(full).diagnostics
+        seen = inference._cross_fit(full, full.sample)[0].diagnostics
     assert (seen.models["largest_influence"] == 0).all()
     assert (seen.arrivals.changes["p_adjusted"] < 1e-6).any()
     assert (seen.arrivals.models["p_value"] < 1e-6).any()

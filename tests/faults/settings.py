@@ -71,14 +71,14 @@ call(
     ],
     raises=(
         TypeError,
-        "^Battles were given as a (list of dicts|dict); make them a table with "
+        "^Battles are a table: make one with "
         r"pandas.DataFrame\(X\)\.$",
     ),
 )
 call(
     "Columns of the same name",
     lambda: fit(pd.concat([FRAME, FRAME[["x1_a"]]], axis=1)),
-    raises=(BattlesError, r"\['x1_a'\] occur more than once"),
+    raises=(BattlesError, "'x1_a' 2 times"),
 )
 table(
     "A missing column",
@@ -173,6 +173,11 @@ call(
         cv=[(np.arange(len(FRAME)), np.arange(k, len(FRAME), 2)) for k in (0, 1)],
     ),
     raises=(ValueError, "350 rows both in training and held out"),
+)
+call(
+    "Folds that neither train on rows nor hold them out",
+    lambda: fit(FRAME, cv=[(np.arange(20, 700), np.arange(10))]),
+    raises=(ValueError, "10 rows neither in training nor held out"),
 )
 call(
     "Folds that leave rows out",

@@ -211,10 +211,10 @@ def test_missing_texts_are_told_and_empty(kind):
 
 ARENA = {"scale": "ratio", "style": "arena"}
 REFUSED = [
-    ({}, TABLE.drop(columns="response_b"), BattlesError, "no columns of texts .'resp"),
-    ({"columns": [("left", "response_b")]}, TABLE, BattlesError, "of texts .'left'"),
+    ({}, TABLE.drop(columns="response_b"), BattlesError, "no columns of texts resp"),
+    ({"columns": [("left", "response_b")]}, TABLE, BattlesError, "of texts left"),
     ({"columns": []}, TABLE, BattlesError, "no columns of texts"),
-    ({"columns": ["topic"]}, TABLE, BattlesError, "no columns of texts .'topic_a'"),
+    ({"columns": ["topic"]}, TABLE, BattlesError, "of texts topic_a and"),
     ({}, TABLE.assign(response_a=[1, 2, 3]), BattlesError, "row 0 holds '1', a int"),
     ({}, TABLE.assign(response_a=[["a"], "b", "c"]), BattlesError, "Join the turns"),
     ({}, TABLE.assign(words_a=1), BattlesError, "columns .'words_a'. already"),

@@ -193,7 +193,9 @@ def of_sensitivity(method, family):
 
 def of_fragility(method, X, y, **settings):
     """How few rows change a statement."""
-    return {"fragility": numbers(method.fragility(X, y, **settings).table)}
+    table = method.fragility(X, y, **settings).table
+    # Of these cases no covariance of item effects could be estimated anew.
+    return {"fragility": numbers(table.assign(anew=np.nan, anew_confirmed=False))}
 
 
 def of_plans(method, costs):

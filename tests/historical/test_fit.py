@@ -15,8 +15,7 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._crossfit.historical import fit_history, fit_stages
-from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.stages import Stages, fit_history, fit_stages
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
 from skanchor.bias import LinearBias

@@ -7,8 +7,7 @@ from scipy.special import expit
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
 from skanchor._battles import decide_roles
-from skanchor._crossfit.historical import fit_stages
-from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import (
     BattlesError,

@@ -338,7 +338,7 @@ def test_sums_of_models_that_are_not_there_are_refused(grouped, tmp_path, name, 
     path = tmp_path / "history"
     grouped[0].save(path)
     stored = read_archive(path)
-    stored.arrays[f"state.fits.groups.0.judges.{name}"][1] = value
+    stored.arrays[f"state.fits.groups.0.scores.{name}"][1] = value
     write_archive(path, stored.header, stored.arrays)
     with pytest.raises(BattlesError, match=r"is no history that can be read"):
         AnchorHistory.load(path)
@@ -478,11 +478,6 @@ def test_groups_that_are_times_or_the_like_meet_again(kind, by_batches, tmp_path
         assert seen > 50
 
 
-def kinds_of(counts):
-    """Kinds of counted rows with their outcomes and folds."""
-    return np.column_stack([counts.kinds, counts.outcomes]).tolist()
-
-
 @pytest.mark.parametrize("n_repeats", [1, 2])
 def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
     X, y, new = table(n_new=1, features=False, seed=5)
@@ -504,20 +499,12 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
         history.update(old[2000:], past[2000:])
         assert history.updated_from_ == "counts"
         placed = history.place(arrivals, outcomes)
-        # The rows as the counts list them, in the folds that the history has.
-        counts = history.state_.counts
-        kinds = dict(zip(map(str, kinds_of(counts)), counts.counts, strict=True))
-        for kind, number in zip(kinds_of(before), before.counts, strict=True):
-            assert kinds[str(kind)] >= number
-        table_ = counts.table().loc[
-            np.repeat(np.arange(len(counts.counts)), counts.counts)
-        ]
-        values = np.repeat(counts.outcomes, counts.counts)
-        plans = [
-            [(np.flatnonzero(own != k), np.flatnonzero(own == k)) for k in range(3)]
-            for own in np.repeat(counts.folds, counts.counts, axis=1)
-        ]
-        again = AnchorHistory(clone(anchor).set_params(cv=plans)).fit(table_, values)
+        # The old rows as the counts list them, then the new ones, in the same folds.
+        listed = np.repeat(np.arange(len(before.counts)), before.counts)
+        whole = pd.concat([before.table().loc[listed], old[2000:]])
+        values = np.append(before.outcomes[listed], past[2000:])
+        plans = [list(plan) for plan in history.fold_plan_]
+        again = AnchorHistory(clone(anchor).set_params(cv=plans)).fit(whole, values)
         fresh = again.place(arrivals, outcomes, cv=placed.fold_plan)
     assert sum(history.state_.counts.counts) == len(old)
     assert_allclose(placed.estimates, fresh.estimates, rtol=0, atol=1e-9)

@@ -129,9 +129,6 @@ AT_ONCE = {
         score_a=words("7,5", "6,0", "7,0"), score_b=words("6,5", "7,25", "7,0")),
     "ranks.csv": T.drop(columns="winner").assign(
         rank_a=words(1, 2, 1), rank_b=words(2, 1, 1)),
-    "kinds.csv": T.drop(columns="judge").assign(
-        judge_type=T["judge"].map({"human": "human", "gpt-4": "llm"}),
-        judge_name=T["judge"].mask(T["judge"] == "human", "ann")),
     "is_human.csv": T.drop(columns="judge").assign(is_human=T["judge"] == "human"),
     "ratings.csv": (RATED, OF_RATED),
     "wide_ratings.csv": (RATED.pivot_table("Score", ["Question", "System"], "Rater")
@@ -163,9 +160,14 @@ ASKED = {
                   {"outcomes": {"error": "failed"}}, DECIDED),
     "empty.csv": (named(outcome=words("A", "B", "")), "outcome '' in 3 rows",
                   {"outcomes": {"": TIE}}),
-    "slider.csv": (named(winner="slide", outcome=words(1, -1, 0)
-                         * (np.arange(12) % 9 + 1)), "what the numbers",
-                   {"columns": {"slide": "winner"}, "scale": {"sign": A}}),
+    "shares.csv": (named(winner="pref", outcome=words(0.9, 0.2, 0.5)
+                         + np.arange(12) / 1000), "outcomes are 12 numbers",
+                   {"outcomes": {"*": "share"}}, T.assign(winner=words(0.9, 0.2, 0.5)
+                                                          + np.arange(12) / 1000)),
+    "shares_of_b.csv": (named(winner="pref", outcome=words(0.1, 0.8, 0.5)
+                              - np.arange(12) / 1000), "of model_b",
+                        {"outcomes": {"*": "share of model_b"}},
+                        T.assign(winner=words(0.9, 0.2, 0.5) + np.arange(12) / 1000)),
     "true.csv": (named(outcome=words(True, False)).loc[DECIDED.index], "outcome 'True'",
                  {"outcomes": {True: A, False: B}}, DECIDED),
     "b_won.csv": (named(winner="b_won", outcome=words(False, True)).loc[DECIDED.index],
@@ -182,8 +184,6 @@ ASKED = {
     "own.csv": (named(winner="opinion", outcome=words("up", "down", "=")),
                 "outcome 'up'",
                 {"columns": {"opinion": "winner"}, "outcomes": {"up": A, "down": B}}),
-    "own_names.csv": (named("erstes", "zweites"), "what column 'erstes' holds",
-                      {"columns": {"erstes": A, "zweites": B}}),
     "cases.csv": (named().replace({"model_a": {"owl": "Owl"}}), "another name",
                   {"models": {"Owl": "owl", "owl": "owl"}}),
     # What could turn outcomes round.
@@ -212,6 +212,10 @@ ASKED = {
     "who.csv": (named(judge="who").replace({"who": {"human": "ann"}}),
                 "is 'ann' in 'who' a person or a judge?",
                 {"judges": {"ann": "people"}}),
+    "kinds.csv": (T.drop(columns="judge").assign(
+        judge_type=T["judge"].map({"human": "human", "gpt-4": "llm"}),
+        judge_name=T["judge"].mask(T["judge"] == "human", "ann")), "'judge_type'",
+        {"columns": {"judge_type": "ignored"}, "judges": {"ann": "people"}}),
     "ids.csv": (named(judge="judge_id").replace({"judge_id": {"human": 0, "gpt-4": 1}}),
                 "is '1' in 'judge_id'", {"judges": {0: "people", 1: "judge"}}),
     "unnamed.csv": (T.drop(columns="judge"), "no column says who decided in 'unnamed'",
@@ -228,11 +232,17 @@ ASKED = {
 """Files that are asked about, what the question names, and the edit that decides it."""
 
 REFUSED = {
+    "own_names.csv": ("erstes,zweites,judge,winner\nowl,elk,human,model_a\n",
+                      "--columns"),
     "leaderboard.csv": ("model,score\nowl,61\nelk,50\n", "no columns are known"),
     "outputs.jsonl": ('{"output_1": "x", "output_2": "y", "label": 1}\n' * 3,
                       "no columns are known"),
     "one_model.csv": ("prompt,model,judge,score\np,owl,human,1\nq,owl,human,2\n",
                       "no two ratings can be compared"),
+    "slider.csv": ("model_a,model_b,judge,vote\n" + "".join(
+        f"owl,elk,human,{n}\n" for n in range(-5, 5)), "numbers from -5 to 4"),
+    "slide.csv": ("model_a,model_b,judge,slide\n" + "".join(
+        f"owl,elk,human,{n}\n" for n in range(-5, 5)), "Reshape your file"),
     "nested.jsonl": ('{"pair": {"a": "owl", "b": "elk"}, "judge": "human"}\n',
                      "no columns are known"),
     "rankings.csv": ("prompt,judge,ranking\np,human,owl>elk\nq,gpt-4,elk>owl\n",
@@ -323,6 +333,15 @@ def test_a_mapping_lists_every_column_outcome_and_judge(tmp_path):
     parts = mapping.table
     assert len(parts) == 7 + 3 + 2 and parts["reason"].str.len().gt(0).all()
     assert mapping.to_toml().count('"?"') == 2  # one of them in the comment above
+
+
+def test_names_that_are_in_no_table_are_given_as_roles():
+    table = named("erstes", "zweites")
+    roles = {"erstes": A, "zweites": B}
+    X, y, _ = Mapping.propose(table, columns=roles).apply(table)
+    assert meant(X.assign(winner=y)) == meant(T)
+    with pytest.raises(BattlesError, match="no column 'drittes'"):
+        Mapping.propose(table, columns={"drittes": A})
 
 
 def test_all_codings_of_numbers_are_listed():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from item_battles import random_effects, set_covariance, small
+from item_battles import known_items, random_effects, set_covariance, small
 from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.stats import norm
@@ -19,8 +19,8 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._crossfit.historical import fit_stages
-from skanchor._crossfit.stages import Stages, fit_item_effects
+from skanchor._crossfit.full_fit import with_item_effects
+from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
@@ -65,12 +65,10 @@ def judges_of_few_rows(seed=0):
 @pytest.mark.parametrize("joint", [False, True])
 def test_item_effects_of_judges_of_few_rows_settle(joint):
     """Beside them a judge that scores separate would run away, and all with it."""
-    known, fit = stages_of(*judges_of_few_rows(1), None)
-    start = fit.with_item_effects(ITEM_PRIOR.sd**2 * np.eye(len(known.X.judges)))
+    known, _ = stages_of(*judges_of_few_rows(1), None)
+    items = known_items(ITEM_PRIOR.sd**2 * np.eye(len(known.X.judges)))
     with WarningLog() as log:
-        found = fit_item_effects(
-            start, is_joint=joint, excluded_judges=known.excluded_judges
-        )
+        found = with_item_effects(replace(known, is_joint=joint), items).fit
     assert not [w for w in log.found if isinstance(w, ConvergenceWarning)]
     assert np.isfinite(found.fit.x).all()
     assert np.abs(found.fit.x[found.layout.sensitivities]).max() <= 20.0

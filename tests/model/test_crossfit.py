@@ -10,7 +10,6 @@ from golden import cases
 from numpy.testing import assert_allclose
 
 import skanchor
-from skanchor._crossfit.one_fold import FoldStart
 from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import FitOfAllRows, grams_of, steps_of
@@ -25,7 +24,7 @@ IMPORTS = ("skanchor._model", "skanchor._typing", "skanchor.exceptions")
 def full():
     anchor = cases.fitted(item_effects=None)
     inference = anchor.prepare(anchor._inference.cells.rows)
-    return FoldStart.of(inference.fit()).fit
+    return inference.fit().start
 
 
 def sums_of(full):

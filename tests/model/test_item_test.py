@@ -25,7 +25,7 @@ from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceSums
 
 N_ITEMS = 5
-SLOPES = [0.6, 1.0, 1.7]
+SLOPES = np.array([0.6, 1.0, 1.7])
 
 
 def laplacian(rng):
@@ -38,7 +38,7 @@ def laplacian(rng):
 @pytest.fixture
 def problem(rng):
     """Informations of three judges, and covariance of people's scores."""
-    informations = [20.0 * laplacian(rng) for _ in SLOPES]
+    informations = np.array([20.0 * laplacian(rng) for _ in SLOPES])
     return informations, 0.05 * laplacian(rng)
 
 
@@ -71,7 +71,7 @@ def test_the_statistics_are_those_of_a_dense_reference(kind, own, rng, problem):
     value = df + (score @ shared @ score - first) / np.sqrt(2 * second) * np.sqrt(
         2 * df
     )
-    actual = _score_test(np.split(sums, 3), informations, SLOPES, error)[kind]
+    actual = _score_test(sums.reshape(3, -1), informations, SLOPES, error)[kind]
     assert_allclose(actual.df, df, rtol=1e-8)
     assert_allclose(actual.scale, third / second, rtol=1e-8)
     assert_allclose(actual.value, max(value, 0.0), rtol=1e-8, atol=1e-8)
@@ -84,7 +84,7 @@ def test_without_effects_p_values_are_uniform(rng, problem):
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     p = [
-        _score_test(np.split(root @ z, 3), informations, SLOPES, error)[0].p_value
+        _score_test((root @ z).reshape(3, -1), informations, SLOPES, error)[0].p_value
         for z in rng.normal(size=(300, len(root)))
     ]
     assert kstest(p, "uniform").pvalue > 1e-3
@@ -92,8 +92,8 @@ def test_without_effects_p_values_are_uniform(rng, problem):
 
 def test_precise_verdicts_beside_few_votes_keep_their_moments(rng, problem):
     informations, error = problem
-    precise = [1e7 * one for one in informations[:1]]
-    actual, _ = _score_test([np.zeros(N_ITEMS)], precise, [1.0], 100.0 * error)
+    precise, nothing = 1e7 * informations[:1], np.zeros((1, N_ITEMS))
+    actual, _ = _score_test(nothing, precise, np.ones(1), 100.0 * error)
     # What votes leave open is hidden, so that one judge alone is tested by them.
     alone = np.linalg.pinv(np.linalg.pinv(precise[0]) + 100.0 * error, rcond=1e-12)
     moments = [np.trace(np.linalg.matrix_power(2.0 * alone, k)) for k in (2, 3)]
@@ -149,7 +149,7 @@ def test_pearson_is_over_unordered_pairs(rng):
                 variance = dispersion * seen + seen**2 * contrast @ error @ contrast
                 expected += (residual[i, j] - residual[j, i]) ** 2 / variance
                 n_pairs += 1
-    by_pair = residual, information, n_rows.astype(float)
+    by_pair = np.array([residual, information, n_rows])
     actual = JudgeSums(None, dispersion, by_pair).pearson(error, 1.4)
     assert_allclose(actual, (expected, n_pairs - 1))
     assert n_pairs == 4
@@ -201,7 +201,7 @@ def test_what_the_verdicts_rule_out_has_the_level_that_it_names(n_judges, rng):
     n, sd, scale = 9, 0.3, 20.0
     information = scale * (np.eye(n) - 1 / n)
     root = np.sqrt(scale) * (np.eye(n) - 1 / n)
-    same, slopes = [information] * n_judges, [1.0] * n_judges
+    same, slopes = np.array([information] * n_judges), np.ones(n_judges)
     # Shared by half, and by all judges; beside the rounding that Cholesky needs.
     for kind, own in enumerate([0.5, 1e-9]):
         matrix = own * np.eye(n_judges) + (1.0 - own) * np.ones((n_judges, n_judges))
@@ -210,7 +210,7 @@ def test_what_the_verdicts_rule_out_has_the_level_that_it_names(n_judges, rng):
         for _ in range(400):
             effects = shared @ rng.normal(size=(n_judges, n))
             scores = [root @ rng.normal(size=n) + information @ one for one in effects]
-            tests = _score_test(scores, same, slopes, np.zeros((n, n)))
+            tests = _score_test(np.array(scores), same, slopes, np.zeros((n, n)))
             single.append(tests[kind].rules_out([sd**2 / 2.0, sd**2][kind]))
             both.append(ItemTest(*tests).rules_out(sd))
         # 99.9 % of binomial draws of 400 with probability 0.1 lie between 22 and 61.

@@ -65,13 +65,7 @@ def test_votes_do_what_the_verdicts_did(name):
         assert_allclose(row["next_verdict"], ratio, rtol=1e-8)
 
 
-def test_costs_and_models():
-    anchor = fitted("default")
-    table = anchor.worth(costs={"judge-1": 0.02, "judge-2": 0.1}).table
-    cost = table["cost_per_vote"].droplevel("model")
-    first = table.loc[("new-model", "judge-1")]
-    assert_allclose(cost["judge-1"], 151 * 0.02 / first["replaces"])
-    assert np.isnan(cost["judge-3"]) and np.isnan(cost["all judges"])
+def test_models():
     two = fitted("two new models")
     models = two.worth().table.index.get_level_values("model").unique()
     assert models.tolist() == two.new_models_.tolist()
@@ -112,22 +106,9 @@ def test_rows_until():
     assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.5, 0.5) == np.inf
 
 
-@pytest.mark.parametrize(
-    ("asked", "match"),
-    [
-        (dict(model="model-01"), r"no new models \['model-01'\]"),
-        (dict(costs={"judge-9": 1.0}), r"no sources of rows \['judge-9'\]"),
-        (dict(costs={"judge-1": -1.0}), "must be a number above zero, got -1"),
-        (dict(costs={"judge-1": 0.0}), "must be a number above zero"),
-        (dict(costs={"judge-1": np.nan}), "must be a number above zero"),
-        (dict(costs={"judge-1": "dear"}), "must be a number above zero, got 'dear'"),
-        (dict(costs={}), "costs must map sources"),
-        (dict(costs=0.1), "costs must map sources"),
-    ],
-)
-def test_bad_input(asked, match):
-    with pytest.raises(BattlesError, match=match):
-        fitted("default").worth(**asked)
+def test_a_model_that_is_not_new():
+    with pytest.raises(BattlesError, match=r"no new models \['model-01'\]"):
+        fitted("default").worth(model="model-01")
 
 
 def test_nothing_new_is_worth_nothing():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skanchor.io._words import LAYOUTS
+from skanchor.io._layouts import LAYOUTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -1,9 +1,9 @@
-"""Batches of a data set as encoded rows with their folds."""
+"""Batches of a data set as encoded rows with their folds, and passes over them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from zlib import crc32
 
@@ -33,26 +33,27 @@ class Batch:
         Weights.
     unit : ndarray of shape (n_rows,)
         Number of the row, or code of its group: what goes into a fold as a whole.
-    features : ndarray of shape (2, n_rows, n_features)
-        Of the first and of the second responses.
+    left, right : ndarray of shape (n_rows, n_features)
+        Features of the first and of the second responses.
     """
 
     cell: NDArray[np.intp]
     weight: Array
     unit: NDArray[np.int64]
-    features: Array
+    left: Array
+    right: Array
+
+    @property
+    def columns(self) -> list[NDArray[Any]]:
+        """All of them, in their order."""
+        return [getattr(self, one.name) for one in fields(self)]
 
     def __getitem__(self, rows: NDArray[Any]) -> Batch:
-        one = self.cell[rows], self.weight[rows], self.unit[rows]
-        return Batch(*one, self.features[:, rows])
+        return Batch(*(column[rows] for column in self.columns))
 
     def __add__(self, other: Batch) -> Batch:
-        return Batch(
-            np.append(self.cell, other.cell),
-            np.append(self.weight, other.weight),
-            np.append(self.unit, other.unit),
-            np.concatenate([self.features, other.features], axis=1),
-        )
+        pairs = zip(self.columns, other.columns, strict=True)
+        return Batch(*map(np.concatenate, pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +93,10 @@ class Reader:
     def sampled(self, batch: Batch) -> Sample:
         """The rows of a batch as a sample."""
         found = replace(self.sample, multiplicity=None)[batch.cell]
-        left, right = batch.features
-        names = tuple(self.columns.features)
         rows = found.X.with_columns(
-            features_left=left, features_right=right, feature_names=names
+            features_left=batch.left,
+            features_right=batch.right,
+            feature_names=tuple(self.columns.features),
         )
         # Ties that are left out weigh nothing.
         weight = np.where(found.weight > 0, batch.weight / found.unit, 0.0)
@@ -134,7 +135,7 @@ class Reader:
                     side[k] = table[name].to_numpy()
             used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
             self._check(features, used, part)
-            yield Batch(cell, weight, unit, features.transpose(0, 2, 1))
+            yield Batch(cell, weight, unit, *features.transpose(0, 2, 1))
 
     def _check(self, features: Array, used: NDArray[np.bool_], part: Part) -> None:
         """Refuse rows of judges that lack a feature; set missing ones to zero."""
@@ -143,15 +144,13 @@ class Reader:
         if -LARGEST <= low and high <= LARGEST:
             return
         sound = np.abs(features) <= LARGEST
-        is_bad = ~sound & (used | ~np.isnan(features))
-        bad = np.flatnonzero(is_bad.any(axis=(0, 1)))
-        if len(bad):
-            name = list(self.columns.features)[
-                int(np.argmin(sound[:, :, bad[0]].all(axis=0)))
-            ]
+        bad = np.any(~sound & (used | ~np.isnan(features)), axis=0)
+        rows = np.flatnonzero(bad.any(axis=0))
+        if len(rows):
+            name = list(self.columns.features)[int(np.argmax(bad[:, rows[0]]))]
             raise BattlesError(
-                f"Feature {name!r} is missing, infinite or too large in {len(bad)} "
-                f"rows of a batch of {part.name}, the first is row {bad[0]} of the "
+                f"Feature {name!r} is missing, infinite or too large in {len(rows)} "
+                f"rows of a batch of {part.name}, the first is row {rows[0]} of the "
                 "batch. Fill the values or drop the rows."
             )
         features[~sound] = 0.0
@@ -203,9 +202,11 @@ def _of_part(
     totals: dict[Any, Any] = {}
     mark = 0
     for batch in reader.batches(part):
+        *columns, left, right = batch.columns
         # Sums show any changed feature, and some rows whether rows change places.
-        some, sums = batch.features[:, ::16], batch.features.sum(axis=1)
-        for one in (batch.cell, batch.weight, batch.unit, some, sums):
+        for side in (left, right):
+            columns += [side[::16], side.sum(axis=0)]
+        for one in columns:
             mark = crc32(np.ascontiguousarray(one).tobytes(), mark)
         _gain(totals, task(reader, batch, *others))
     release_memory()

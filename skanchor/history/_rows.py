@@ -1,12 +1,9 @@
-"""Rows of new models (arrivals): admitted to a history, and assigned to its folds.
-
-Fingerprints of judges show whether a judge has changed since the history.
-"""
+"""Rows of a history, and of new models: admitted, in their roles, in its folds."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +15,11 @@ from skanchor._battles import Comparisons, as_frame, usable_features
 from skanchor._battles.grouping import (
     AUTO,
     PROMPT_COLUMN,
-    is_own_label,
     label_codes,
     prompt_groups,
 )
 from skanchor._battles.labels import is_in, sorted_labels
-from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.source_kfold import SourceKFold
+from skanchor._crossfit.folds import FoldPlan, make_plans
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, DataWarning
@@ -39,9 +34,9 @@ def admit_rows(
     sample_weight: Any,
     groups: Any,
     *,
-    lists_rows: bool = True,
+    lists_rows: bool = False,
 ) -> tuple[Sample, NDArray[Any] | None]:
-    """Admit rows of a history, or arrivals, as the pipeline would.
+    """Admit rows as the pipeline would.
 
     Parameters
     ----------
@@ -65,18 +60,6 @@ def admit_rows(
     return rules.apply(sample, lists_rows=lists_rows), labels
 
 
-def refuse_unvoted(sample: Sample) -> None:
-    """Refuse models without votes, which cannot be historical."""
-    X, active = sample.X, sample.counts
-    votes = X.appearances(active & X.is_human)
-    unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
-    if unvoted and votes.any():
-        raise BattlesError(
-            f"Models {unvoted[:5]} have no human row: they are no history. Leave "
-            "their rows out of the history, and place them with it.",
-        )
-
-
 def warn_of_raters(number: int) -> None:
     """Warn of raters, whom the errors of a history do not allow for."""
     message = (
@@ -85,6 +68,21 @@ def warn_of_raters(number: int) -> None:
         "rater; groups='prompt_id' leaves raters out."
     )
     warn(DataWarning(message, code="raters-ignored"))
+
+
+def warn_of_features(names: Sequence[str]) -> None:
+    """Warn of features of added rows that the history was fitted without."""
+    if names:
+        message = (
+            f"The features {list(names[:5])} are not used: the history was fitted "
+            "without them."
+        )
+        warn(DataWarning(message, code="unused-features", subject=names))
+
+
+def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """Sorted labels of historical and new models."""
+    return sorted_labels([models, new], "model_a and model_b")[0]
 
 
 def admit_arrivals(
@@ -120,14 +118,12 @@ def admit_arrivals(
     X = _with_features(sample.X, known.feature_names)
     historical = np.concatenate([known.models, lost])
     active = X.is_usable & (sample.weight > 0)
-    # New are all models of rows that are used, except those of the history, fitted or
-    # left out.
     seen = X.models[X.appearances(active) > 0]
     new = seen[~is_in(seen, historical.tolist())]
     if not len(new):
         raise BattlesError(
             "There is no new model: the history knows every model of these rows. Add "
-            "such rows to the history with update.",
+            "such rows to the history with update."
         )
     X = X.with_columns(new_models=tuple(new.tolist()))
     # Rows between historical models belong to a history, not to arrivals.
@@ -146,20 +142,14 @@ def admit_arrivals(
     everyone = X.relabel(with_models(historical, new), X.judges)
     admitted = X.relabel(with_models(known.models, new), known.judges)
     used = admitted.is_usable & (sample.weight > 0)
-    placed = admitted.appearances(used) > 0
-    lonely = admitted.models[admitted.is_new & ~placed].tolist()
-    if lonely:
+    lonely = admitted.is_new & (admitted.appearances(used) == 0)
+    if lonely.any():
         raise BattlesError(
-            f"New model {lonely[0]!r} has no comparison with a model of the history by "
-            "a judge that the history knows."
+            f"New model {admitted.models[lonely][0]!r} has no comparison with a model "
+            "of the history by a judge that the history knows."
         )
     admitted = usable_features(admitted, used & ~admitted.is_human)
     return sample.with_battles(everyone), sample.with_battles(admitted)
-
-
-def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Sorted labels of historical and new models."""
-    return sorted_labels([models, new], "model_a and model_b")[0]
 
 
 def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
@@ -173,16 +163,6 @@ def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
         )
     warn_of_features([name for name in X.feature_names if name not in names])
     return X.with_features(names)
-
-
-def warn_of_features(names: Sequence[str]) -> None:
-    """Warn of features of added rows that the history was fitted without."""
-    if names:
-        message = (
-            f"The features {list(names[:5])} are not used: the history was fitted "
-            "without them."
-        )
-        warn(DataWarning(message, code="unused-features", subject=names))
 
 
 def _warn_of_judges(
@@ -233,23 +213,20 @@ def groups_of_arrivals(groups: Any, X: Battles, *, are_stored: bool) -> Any:
             f"rows count as independent, although {PROMPT_COLUMN!r} "
             "repeats among them. Fit the history again with all rows."
         )
-        warn(
-            DataWarning(message, code="history-without-groups", subject=[PROMPT_COLUMN])
-        )
+        code = "history-without-groups"
+        warn(DataWarning(message, code=code, subject=[PROMPT_COLUMN]))
     return None
 
 
 def group_codes(
-    sample: Sample, labels: NDArray[Any] | None, *, are_stored: bool
+    labels: NDArray[Any] | None, *, are_stored: bool
 ) -> NDArray[np.int64] | None:
     """64-bit code of each group of arrivals, by which a history knows it.
 
     Parameters
     ----------
-    sample : Sample
-        Arrivals.
     labels : ndarray or None
-        Labels of their groups, by code.
+        Labels of the groups, by code.
     are_stored : bool
         Whether the history has groups.
 
@@ -263,181 +240,90 @@ def group_codes(
     BattlesError
         If one of the two has groups, and the other has none.
     """
-    has_groups = labels is not None and sample.groups is not None
-    if are_stored and not has_groups:
+    if are_stored and labels is None:
         raise BattlesError(
             "The history was fitted with groups of dependent rows; give the groups "
             "of these rows, too, or the numbers of the rows where these are "
             "independent."
         )
-    if has_groups and not are_stored:
+    if labels is None:
+        return None
+    if not are_stored:
         raise BattlesError(
             "The history was fitted without groups of dependent rows, so that these "
-            "rows cannot have any. Fit the history again with all rows.",
+            "rows cannot have any. Fit the history again with all rows."
         )
-    if labels is None or not has_groups:
-        return None
-    # Rows without a prompt have labels by their number in their own table.
-    is_alone = [is_own_label(label) for label in labels.tolist()]
+    # Rows without a prompt have no label.
+    is_alone = [label is None for label in labels.tolist()]
     return np.where(is_alone, -1, label_codes(labels, "groups"))
 
 
 # ----------------------------------------------------------------------------- folds
-def draw_plans(
+def arrival_plans(
+    cv: Any,
     sample: Sample,
     sizes: Sequence[int],
     random_state: Any,
-    known: NDArray[np.intp] | None = None,
+    known: NDArray[np.intp] | None,
 ) -> list[FoldPlan]:
-    """Draw the folds of the rows that are used, in each repeat.
+    """Folds of arrivals in each repeat: those given, or drawn ones.
+
+    A group of which the history has rows is in its fold there.
 
     Parameters
     ----------
+    cv : list of plans or None
+        Folds; None draws them.
     sample : Sample
         Rows with decided roles.
     sizes : sequence of int
-        Number of folds of each repeat.
+        Number of folds of each repeat of the history.
     random_state : int, RandomState or None
-        Seed.
-    known : ndarray of shape (n_repeats, n_groups), optional
+        Seed, which is left as it is.
+    known : ndarray of shape (n_repeats, n_groups) or None
         Fold of each group that the history has rows of, -1 for others.
 
     Returns
     -------
     list of FoldPlan
-    """
-    random, plans = check_random_state(random_state), []
-    seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
-    for repeat, (n_folds, seed) in enumerate(zip(sizes, seeds, strict=True)):
-        fold, groups = np.full(len(sample), -1), sample.groups
-        rest = np.flatnonzero(sample.counts)
-        if groups is not None and known is not None:
-            # A group that the history has rows of stays in its fold there.
-            fold[rest] = known[repeat][groups[rest]]
-            rest = rest[fold[rest] < 0]
-        if len(rest):
-            own = np.random.RandomState(seed)
-            fold[rest] = _drawn_folds(sample, rest, n_folds, own)
-        plans.append(FoldPlan(fold, n_folds))
-    return plans
-
-
-def _drawn_folds(
-    sample: Sample, rows: NDArray[np.intp], n_folds: int, random: np.random.RandomState
-) -> NDArray[np.intp]:
-    """Fold of some rows, in one repeat."""
-    # Units that go to a fold as a whole: single rows, or groups.
-    unit, groups = np.arange(len(rows)), None
-    if sample.groups is not None:
-        groups = unit = np.unique(sample.groups[rows], return_inverse=True)[1]
-    if unit.max() + 1 < n_folds:
-        # SourceKFold needs at least one unit for each fold.
-        return random.permutation(n_folds)[unit]
-    part = sample.X
-    if len(rows) < len(part):
-        part = part.without_features()[rows]
-    return SourceKFold(n_folds, random_state=random).assign_folds(part, groups)
-
-
-def check_given_plans(
-    plans: Sequence[FoldPlan],
-    sizes: Sequence[int],
-    groups: NDArray[np.intp] | None,
-    known: NDArray[np.intp] | None,
-) -> None:
-    """Refuse plans that have other folds than the history, or tear its groups apart.
-
-    ``groups`` are those of the rows, of which the history has some in ``known`` folds.
-    """
-    found = [len(plan) for plan in plans]
-    if found != list(sizes):
-        raise ValueError(
-            f"cv must have {list(sizes)} folds, as the history has, got {found}."
-        )
-    if groups is None or known is None:
-        return
-    for plan, group_folds in zip(plans, known, strict=True):
-        own = group_folds[groups]
-        split = np.flatnonzero((own >= 0) & (plan.fold >= 0) & (own != plan.fold))
-        if len(split):
-            raise ValueError(
-                f"cv puts row {split[0]} into fold {plan.fold[split[0]]}, but the "
-                "history holds rows of its group in another; a group must be held "
-                "out as a whole."
-            )
-
-
-# ------------------------------------------------------------------------ fingerprints
-def judge_fingerprint(*parts: str) -> str:
-    """Fingerprint of a judge: a hash of everything that its verdicts depend on.
-
-    Parameters
-    ----------
-    *parts : str
-        Texts such as the name and version of the judge's model, its prompt, and its
-        temperature.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits, which depend on the parts and their order.
-
-    Examples
-    --------
-    >>> from skanchor import judge_fingerprint
-    >>> judge_fingerprint("gpt-4o-2024-08-06", "Which answer is better?")
-    '38d7e385c462b9a5'
-    """
-    digest = hashlib.sha256()
-    for part in parts:
-        text = part.encode()
-        # With the length of each part, different lists never give the same text.
-        digest.update(f"{len(text)}:".encode() + text)
-    return digest.hexdigest()[:16]
-
-
-def check_fingerprints(
-    known: Mapping[Any, str], given: Mapping[Any, str] | None
-) -> None:
-    """Refuse judges that have changed since the history was fitted.
-
-    Parameters
-    ----------
-    known : mapping
-        Fingerprints in the history, by judge.
-    given : mapping or None
-        Fingerprints of the judges of arrivals. None skips the check, with a warning
-        where the history has fingerprints.
 
     Raises
     ------
-    BattlesError
-        If the fingerprint of a judge has changed.
+    ValueError
+        If the plans have other folds than the history, or tear its groups apart.
     """
-    if given is None:
-        if known:
-            message = (
-                f"The history has fingerprints of judges {list(known)[:5]}, and "
-                "none was given here, so nothing shows whether a judge has "
-                "changed."
+    stays = np.full((len(sizes), len(sample)), -1)
+    used, groups = np.flatnonzero(sample.counts), np.arange(len(sample))
+    if sample.groups is not None and known is not None:
+        groups = sample.groups
+        stays[:, used] = known[:, groups[used]]
+    if cv is not None:
+        plans = make_plans(cv, len(sizes), sample, deepcopy(random_state))
+        if [len(plan) for plan in plans] != list(sizes):
+            raise ValueError(
+                f"cv must have {list(sizes)} folds, as the history has, got "
+                f"{[len(plan) for plan in plans]}."
             )
-            warn(DataWarning(message, code="no-fingerprints", subject=known))
-        return
-    changed = [
-        judge for judge, own in known.items() if judge in given and given[judge] != own
-    ]
-    if changed:
-        raise BattlesError(
-            f"Judges {changed[:5]} have changed since the history was fitted: their "
-            "fingerprints differ. Their old sensitivity and bias do not apply to "
-            "their new verdicts. Calibrate the judge again on historical rows, under "
-            "a new name, or leave its rows out. With fingerprints=None nothing is "
-            "compared.",
-        )
-    unknown = [judge for judge in given if judge not in known]
-    if unknown:
-        message = (
-            f"The history has no fingerprint of judges {unknown[:5]}, so it is "
-            f"unknown whether they have changed."
-        )
-        warn(DataWarning(message, code="judges-without-fingerprint", subject=unknown))
+        for plan, fold in zip(plans, stays, strict=True):
+            split = np.flatnonzero((fold >= 0) & (plan.fold != fold))
+            if len(split):
+                raise ValueError(
+                    f"cv puts row {split[0]} into fold {plan.fold[split[0]]}, but the "
+                    "history holds rows of its group in another; a group must be held "
+                    "out as a whole."
+                )
+        return plans
+    # The groups that a history knows are the same in each repeat.
+    rest = sample.weighted(np.where(stays[0] < 0, sample.weight, 0.0))
+    units, unit = np.unique(groups[rest.counts], return_inverse=True)
+    plans = []
+    for repeat, (n_folds, fold) in enumerate(zip(sizes, stays, strict=True)):
+        seed = deepcopy(random_state)
+        if len(units) >= n_folds:
+            drawn = make_plans(n_folds, repeat + 1, rest, seed)[repeat].fold
+            fold[rest.counts] = drawn[rest.counts]
+        else:
+            # There are fewer units than folds, which a pipeline refuses.
+            fold[rest.counts] = check_random_state(seed).permutation(n_folds)[unit]
+        plans.append(FoldPlan(fold, n_folds))
+    return plans
