@@ -38,14 +38,12 @@ class Watched(LinearBias):
         return super().fit(*args, **kwargs)
 
 
-def test_the_lowest_limit_holds_and_ends(four_threads):
+def test_the_outer_limit_holds_and_ends(four_threads):
     with limited_threads(2):
         assert n_threads() == 2
-        with limited_threads(3):
-            assert n_threads() == 2
-        with limited_threads(1), limited_threads(None):
-            assert n_threads() == 1
-        assert n_threads() == 2
+        for inner in (1, 3, None):
+            with limited_threads(inner):
+                assert n_threads() == 2
     assert n_threads() == four_threads
     with pytest.raises(ZeroDivisionError), limited_threads(1):
         1 / 0  # noqa: B018
