@@ -25,6 +25,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.graph import components
 from skanchor._model.item_effects import precision_of
 from skanchor._model.layout import Layout
+from skanchor._model.linalg import with_eigenvalues
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
@@ -203,12 +204,13 @@ class Profile:
         diagonal[layout.scores][is_open] = _LOOSE
         diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
         precision, known = np.diag(diagonal), np.flatnonzero(~is_open)
-        values, vectors = np.linalg.eigh(
-            covariance[np.ix_(kept, kept)][~is_open][:, ~is_open]
-        )
-        least = _ROUNDING * (values.max(initial=0.0) or 1.0)
-        inverse = (vectors / np.maximum(values, least)) @ vectors.T
-        precision[np.ix_(known, known)] = inverse
+        measured = covariance[np.ix_(kept[~is_open], kept[~is_open])]
+
+        def inverse(values: Array) -> Array:
+            least = _ROUNDING * (values.max(initial=0.0) or 1.0)
+            return 1.0 / np.maximum(values, least)
+
+        precision[np.ix_(known, known)] = with_eigenvalues(measured, inverse)
         if has_effects:
             at = layout.item_effects
             precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
@@ -300,9 +302,9 @@ class OpenScores:
     ) -> Point:
         """Most likely parameters beside a value; see :meth:`Profile.at`."""
         # A model that none of them met matters by the correlation of scores alone.
-        met = self._met.copy()
-        further = -1 if other is None or met[other] else other
-        met[[other] if further >= 0 else []] = True
+        met, further = self._met.copy(), -1
+        if other is not None and not met[other]:
+            met[other], further = True, other
         if further not in self._profiles:
             self._profiles[further] = Profile.of(
                 self.rows, self.scores, self.covariance, np.flatnonzero(met)

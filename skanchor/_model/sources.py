@@ -226,7 +226,9 @@ class SourceRows:
 
     def by_cell(self, values: Array) -> Array:
         """Sums of values, (n,), over the rows of each cell."""
-        return values if self._cell is None else np.bincount(self._cell, values)
+        if self._cell is None:
+            return values
+        return np.asarray(np.bincount(self._cell, values), dtype=np.float64)
 
     @cached_property
     def _cell(self) -> NDArray[np.intp] | None:
