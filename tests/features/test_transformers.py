@@ -19,7 +19,6 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from skanchor import AnchorPipeline
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features import EmbeddingFeatures, ResponseFeatures
-from skanchor.features.counts import STYLE
 from skanchor.simulation import simulate_battles
 
 KINDS = {
@@ -150,15 +149,6 @@ def test_scales():
     assert found.min() == pytest.approx(-1) and found.max() == pytest.approx(1)
     beyond = unit.transform(TABLE.assign(response_a="many " * 99))["words_a"]
     assert (beyond == 1.0).all()
-
-
-def test_contrast_of_arenas_is_the_difference_of_the_sides():
-    counts = ResponseFeatures("arena", scale="none").fit_transform(TABLE)
-    ratio = ResponseFeatures("arena", scale="ratio").fit_transform(TABLE)
-    for name in STYLE:
-        a, b = counts[f"{name}_a"], counts[f"{name}_b"]
-        contrast = ratio[f"{name}_a"] - ratio[f"{name}_b"]
-        assert_allclose(contrast, (a - b) / (a + b + 1))
 
 
 @pytest.mark.parametrize("encoder", ["tfidf", Encoder(), CountVectorizer()], ids=str)
