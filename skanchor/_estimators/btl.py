@@ -242,7 +242,7 @@ class BTLRegressor(ComparisonEstimator):
         self.unbounded_ = self.unbounded_ | errors.is_uncertain
         if errors.is_uncertain.any():
             light = self.models_[errors.is_uncertain].tolist()
-            warn_of(SENTENCES, "votes-too-light", light, some=light[:5])
+            warn_of(SENTENCES, "votes-too-light", light, number=len(light))
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.

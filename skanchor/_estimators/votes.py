@@ -174,8 +174,8 @@ SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
     "votes-too-light": (
         DataWarning,
         "Groups of models are joined by human rows only that weigh next to nothing "
-        "beside the others, so the scores of {some} have no standard errors. Set the "
-        "weights of these rows to zero, or add human rows between the groups.",
+        "beside the others, so the scores of {number} models have no standard errors. "
+        "Set the weights of these rows to zero, or add human rows between the groups.",
     ),
     "residuals-cancel": (
         DataWarning,
