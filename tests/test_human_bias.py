@@ -235,5 +235,5 @@ def test_style_that_tells_models_apart_is_warned_of(table):
         # One model alone writes in a way of its own.
         own = (X[f"model_{side}"] == names[0]).to_numpy(float)
         X[f"x1_{side}"] = own + 0.02 * rng.normal(size=len(X))
-    with pytest.warns(Warning, match="information in its votes"):
+    with pytest.warns(Warning, match=r"Historical model .* of the information on it"):
         pipeline(item_effects=None).fit(X, y)
