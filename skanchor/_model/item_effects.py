@@ -227,7 +227,8 @@ def precision_of(sigma: Array, n_models: int) -> Array:
         least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
         return np.asarray(1.0 / np.maximum(values, least))
 
-    return np.kron(with_eigenvalues(sigma, inverse), np.eye(n_models))
+    whole = np.kron(with_eigenvalues(sigma, inverse), np.eye(n_models))
+    return np.asarray(whole, dtype=np.float64)
 
 
 def check_number(n_judges: int, n_models: int) -> None:
