@@ -2,17 +2,15 @@
 
 import datetime
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from reports.made_results import made_result
 
-from skanchor import AnchorPipeline, RieszDebiaser
+from skanchor import AnchorPipeline
 from skanchor._battles import Inputs
 from skanchor.baselines import JointBTL, PooledLLM
-from skanchor.bias import BoostedBias
 from skanchor.reports import to_dict
 from skanchor.reports.record import as_json_value
 from skanchor.results import RankingResult
@@ -124,7 +122,7 @@ def test_other_methods_tell_what_they_know():
     for source in (baseline, baseline.result_):
         record = to_dict(source)
         assert record["item_effects"] is None and record["check"] is None
-        assert record["variance"] == record["favours"] == record["errors"] == []
+        assert record["variance"] == record["favours"] == []
         assert record["method"] == type(source).__name__
     with pytest.raises(TypeError, match=r"PooledLLM has none. Its leaderboard\(\) has"):
         to_dict(PooledLLM().fit(data.X, data.y))
@@ -136,43 +134,6 @@ def test_scores_without_errors_have_no_probability(plug_in):
     record = to_dict(plug_in)
     assert {row["probability"] for row in record["best"]} == {None}
     assert record["favours"] == []
-
-
-# ------------------------------------------------------------- what narrows intervals
-def fitted(n_new, item_effects, **more):
-    data = simulate_battles(3000, n_new, rho=0.0, random_state=0, **more)
-    made = AnchorPipeline(cv=2, item_effects=item_effects, random_state=0)
-    return made.fit(data.X[["model_a", "model_b", "judge"]], data.y)
-
-
-def errors_of(anchor):
-    (row,) = to_dict(anchor)["errors"]
-    return row
-
-
-@pytest.fixture(scope="module")
-def without_items():
-    return fitted(300, "none")
-
-
-@pytest.fixture(scope="module")
-def with_items():
-    return fitted(300, "random", item_sd=0.4, item_corr=0.5)
-
-
-def test_shares_add_up_and_limits_are_those_of_the_outlook(without_items):
-    found = errors_of(without_items)
-    shares = sum(found[name] for name in ("human", "judge", "cross", "items"))
-    assert shares == pytest.approx(1.0)
-    low, high = without_items.conf_int().loc["new-model"]
-    assert found["half_width"] == 0.5 * (high - low)
-    outlook = without_items.outlook()
-    limits = outlook.limits.loc["new-model"]
-    ratio = limits["verdicts"] / limits["now"]
-    assert found["verdicts"] / found["half_width"] == pytest.approx(ratio)
-    assert found["votes"] == outlook.table["votes"].iloc[1]
-    # Without item effects verdicts of any judges have the one limit.
-    assert found["judges"] == found["verdicts"]
 
 
 def test_the_best_of_many_is_read_off_the_board():
@@ -195,14 +156,3 @@ def test_labels_of_types_that_json_lacks_are_their_texts():
     record = {b"a": datetime.date(2026, 1, 1), "b": [np.inf, np.nan, np.int64(3)]}
     plain = {"b'a'": "2026-01-01", "b": ["inf", None, 3]}
     assert as_json_value(record) == plain
-
-
-def test_what_no_closed_form_says_is_left_out(with_items):
-    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
-    debiaser = RieszDebiaser(BoostedBias(max_rounds=2))
-    boosted = AnchorPipeline(cv=2, random_state=0, debiaser=debiaser, item_effects=None)
-    found = errors_of(boosted.fit(data.X, data.y))
-    assert found["verdicts"] == found["judges"] < found["half_width"]
-    assert found["votes"] is None
-    unknown = replace(with_items.result_.fitted, debiaser=None)
-    assert errors_of(replace(with_items.result_, fitted=unknown))["verdicts"] is None
