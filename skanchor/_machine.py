@@ -24,6 +24,11 @@ LARGE = 3_000
 other longer than they work. Two threads gained nothing in a fit of 1,000 models, and
 beside other work they took twice the time of one."""
 
+_LIMITED = threading.Lock()
+"""Held while BLAS is limited. Its number of threads belongs to the process: one limit
+holds at a time, and those inside it, or of other threads, wait for nothing and change
+nothing."""
+
 
 @cache
 def _blas() -> Any:
@@ -33,54 +38,23 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-class _Owner:
-    """The thread that limits BLAS now, and how many nested limits it has.
-
-    The number of threads of BLAS belongs to the process. So one thread limits it at a
-    time, and limits of others wait for nothing and change nothing.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.thread: int | None = None
-        self.depth = 0
-
-    def take(self) -> bool:
-        """Whether this thread may limit BLAS; if so, count one more limit."""
-        with self.lock:
-            if self.thread not in (None, threading.get_ident()):
-                return False
-            self.thread, self.depth = threading.get_ident(), self.depth + 1
-            return True
-
-    def give_back(self) -> None:
-        """End the innermost limit."""
-        with self.lock:
-            self.depth -= 1
-            if not self.depth:
-                self.thread = None
-
-
-_OWNER = _Owner()
-
-
 @contextmanager
 def limited_threads(limit: int | None) -> Iterator[None]:
     """Let BLAS use no more than ``limit`` threads; None leaves it as it is."""
-    if limit is None or not _OWNER.take():
+    if limit is None or not _LIMITED.acquire(blocking=False):
         yield
         return
     try:
         libraries = _blas()
         known = [one.num_threads for one in libraries.lib_controllers]
         if max(known, default=0) <= limit:
-            # An outer limit holds: to set it again takes longer than a small fit.
+            # To set it again takes longer than a small fit.
             yield
-            return
-        with libraries.limit(limits=min([limit, *known])):
-            yield
+        else:
+            with libraries.limit(limits=min([limit, *known])):
+                yield
     finally:
-        _OWNER.give_back()
+        _LIMITED.release()
 
 
 def threads_for(size: int) -> int | None:
@@ -93,41 +67,18 @@ def available_bytes() -> int:
 
     On Linux the available memory that the kernel reports, at most the limit of the
     container. Elsewhere all memory of the machine, or a constant if that is not known.
-
-    Returns
-    -------
-    int
     """
-    known = [_available(), _limit()]
-    found = [size for size in known if size is not None]
-    return min(found) if found else ASSUMED
-
-
-def _available() -> int | None:
-    """Memory that is free or can be freed; all memory if that is not reported."""
-    try:
+    sizes = []
+    with suppress(AttributeError, OSError, ValueError):
+        sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(OSError, KeyError, ValueError):
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
-        sizes = dict(line.split(":", 1) for line in lines)
-        return int(sizes["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return _physical()
-
-
-def _physical() -> int | None:
-    """All memory of the machine, None if it is not known."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _limit() -> int | None:
-    """Memory limit of the container, None if there is none."""
-    try:
-        return int(_LIMIT.read_text(encoding="ascii"))
-    except (OSError, ValueError):
+        reported = dict(line.split(":", 1) for line in lines)
+        sizes = [int(reported["MemAvailable"].split()[0]) * 1024]
+    with suppress(OSError, ValueError):
         # Without a limit the file contains the word "max".
-        return None
+        sizes.append(int(_LIMIT.read_text(encoding="ascii")))
+    return min(sizes, default=ASSUMED)
 
 
 def release_memory() -> None:

@@ -1,7 +1,5 @@
 """How the bundled table was made, which the tests make again."""
 
-import gzip
-
 import numpy as np
 import pandas as pd
 from scipy.special import expit
@@ -72,9 +70,3 @@ def make_demo() -> pd.DataFrame:
             "winner": add_ties(rng, data.y, truth.logits),
         }
     )
-
-
-def write_demo(path):
-    """Write the bundled file again; the same table gives the same bytes."""
-    text = make_demo().to_csv(index=False, float_format="%.3f", lineterminator="\n")
-    path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))

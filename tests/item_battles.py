@@ -5,14 +5,8 @@ import numpy as np
 from skanchor import AnchorPipeline
 from skanchor._crossfit import item_effects as treatments
 from skanchor._model.item_effects import ItemCovariance
-from skanchor.simulation import simulate_battles
 
 COVARIANCE = np.array([[0.09, 0.03], [0.03, 0.16]])
-
-
-def small(seed=0, **kwargs):
-    settings = dict(n_models=6, n_judges=2, n_new=150, n_historical=1200, item_sd=0.3)
-    return simulate_battles(**{**settings, **kwargs}, random_state=seed)
 
 
 def known_items(covariance, **fields):

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+from tables import small
 
 from skanchor import (
     AnchorPipeline,
@@ -18,7 +17,6 @@ from skanchor import (
 from skanchor._battles import decide_roles
 from skanchor._estimators.judges import NoJudges
 from skanchor.exceptions import BattlesError
-from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skanchor.exceptions.DiagnosticWarning",
@@ -39,9 +37,7 @@ def battles(outcomes):
         won = rng.random(400) < 1 / (1 + np.exp(-0.4 * (a - b)))
         X = np.column_stack([a, b, rng.normal(size=400)]).astype(float)
         return X, np.where(won, "yes", "no") if "names" in outcomes else won * 1, [3.0]
-    data = simulate_battles(
-        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=3
-    )
+    data = small(seed=3)
     won = np.asarray(data.y).astype(int)
     tied = np.random.default_rng(0).random(len(won)) < 0.1
     names = np.where(won == 1, "model_a", "model_b")
@@ -102,20 +98,6 @@ def assert_alike(one, other):
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_what_fit_stores_is_there(both, name):
-    anchor, _, y, hand, *_ = both
-    stage, expected = getattr(anchor, f"{name}_"), hand[name]
-    check_is_fitted(stage)
-    assert_array_equal(stage.classes_, expected.classes_)
-    assert_array_equal(stage.classes_, anchor.classes_)
-    assert stage.n_features_in_ == expected.n_features_in_ == anchor.n_features_in_
-    fitted = {key for key in vars(expected) if key.endswith("_")}
-    # What the fit has warned of, the pipeline holds for all stages.
-    assert fitted - {"warnings_"} <= set(vars(stage))
-    assert set(np.unique(y).tolist()) >= set(stage.classes_.tolist())
-
-
-@pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("table", [True, False], ids=["table", "rows"])
 def test_predictions_are_those_of_the_stage_fitted_by_hand(both, name, table):
     anchor, X, y, hand, given, _ = both
@@ -137,17 +119,6 @@ def test_predictions_are_those_of_the_stage_fitted_by_hand(both, name, table):
         assert score is BattlesError if unjudged else np.isfinite(score)
 
 
-@pytest.mark.parametrize("name", STAGES)
-def test_clones_are_bare_and_fit_alike(both, name):
-    anchor, _, y, hand, given, _ = both
-    bare = clone(getattr(anchor, f"{name}_"))
-    assert not hasattr(bare, "classes_")
-    again = bare.fit(given[name], y)
-    for method in METHODS:
-        expected = answer(getattr(hand[name], method), given[name])
-        assert_alike(answer(getattr(again, method), given[name]), expected)
-
-
 def test_comparisons_carry_what_the_chain_learned(both):
     anchor, _, _, hand, _, rows = both
     found = anchor.comparisons_
@@ -165,19 +136,6 @@ def test_comparisons_carry_what_the_chain_learned(both):
     assert_allclose(found.scores[[place[m] for m in old.index]], old)
     new = anchor.arrival_.scores_
     assert_allclose(found.scores[[place[m] for m in new.index]], new)
-
-
-def test_comparisons_carry_item_effects_where_they_are_reported():
-    X, y, _ = battles("numbers")
-    anchor = AnchorPipeline(cv=3, item_effects="random", random_state=0).fit(X, y)
-    found = anchor.comparisons_
-    assert found.deviations.shape == (2, 6)
-    assert_allclose(found.item_covariance, anchor.item_covariance_)
-    plain = AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(X, y)
-    assert plain.comparisons_.deviations is None
-    slopes = anchor.calibrator_.sensitivities_
-    assert_allclose(found.sensitivities, slopes[found.judges])
-    assert not np.allclose(found.sensitivities, plain.comparisons_.sensitivities)
 
 
 def test_after_a_ridge_verdicts_keep_the_odds_that_they_were_calibrated_to():

@@ -8,7 +8,7 @@ from reference import Dense
 from scipy.special import expit
 
 from skanchor import ArrivalScorer, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor.exceptions import BattlesError, BoundWarning, DataWarning
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.simulation import simulate_battles
 
 
@@ -100,18 +100,6 @@ def test_unweighted_residuals_sum_to_zero(warm, meet):
     assert np.abs(likelihood.scores_ - scorer.scores_).max() > 1e-4
 
 
-@pytest.mark.parametrize("equation", ["likelihood", "unweighted"])
-@pytest.mark.parametrize("wins", [True, False])
-def test_winning_or_losing_everything_hits_the_bound(equation, wins):
-    X, y, new = make_data()
-    arrival = ((X["model_a"] == new[0]) | (X["model_b"] == new[0])).to_numpy()
-    y = np.where(arrival, (X["model_a"] == new[0]) == wins, y)
-    with pytest.warns(BoundWarning, match="new-model"):
-        _, scorer = chain(X, y, new, equation=equation, score_bounds=(-15, 12))
-    assert_allclose(scorer.scores_[new[0]], 12 if wins else -15, atol=1e-3)
-    assert scorer.at_bound_.tolist() == [True]
-
-
 def test_opponent_without_score_is_named():
     X, y, new = make_data()
     scored, _ = chain(X, y, new)
@@ -120,15 +108,6 @@ def test_opponent_without_score_is_named():
     )
     with pytest.raises(BattlesError, match=r"without a score: \['model-02'\]"):
         ArrivalScorer().fit(lost, y)
-
-
-def test_new_model_without_rows_is_named():
-    X, y, new = make_data(3)
-    scored, _ = chain(X, y, new)
-    weight = np.ones(len(y))
-    weight[scored.is_new[scored.left] | scored.is_new[scored.right]] = 0.0
-    with pytest.raises(BattlesError, match=r"New models \['new-model-1'.*cannot be"):
-        ArrivalScorer().fit(scored, y, weight)
 
 
 def test_predict_and_unseen():

@@ -1,7 +1,6 @@
 """Rows put into cells give what the rows give: numbers, warnings and errors."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -170,26 +169,6 @@ def test_tables_whose_rows_repeat(case, rows_alone):
                 assert_array_equal(part, same)
 
 
-def test_rows_of_groups_are_left_as_they_are():
-    X, y, rng = bare()
-    prompts = rng.integers(0, len(y) // 5, len(y))
-    cells = Cells.of(Sample.admit(X, y, groups=prompts))
-    assert cells.cell is None
-    assert len(cells.sample) == len(y)
-
-
-def test_influence_of_equal_rows_adds_up_to_the_correction():
-    X, y, _ = bare()
-    anchor = AnchorPipeline(random_state=0, cv=4, item_effects=None).fit(X, y)
-    result = anchor.result_
-    correction = (result.estimates - result.plug_in)[0]
-    assert_allclose(anchor.influence_.sum(axis=0), correction, atol=1e-10)
-    squares = anchor.influence_.T @ anchor.influence_
-    scale = result.diagnostics.arrivals.scale
-    covariance = result.covariances[0] / np.outer(scale, scale)
-    assert_allclose(squares, covariance, rtol=1e-8, atol=1e-10)
-
-
 @pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_a_history_of_cells_is_that_of_the_rows(item_effects, rows_alone):
     X, y, rng = bare()
@@ -217,19 +196,6 @@ def test_a_history_of_cells_is_that_of_the_rows(item_effects, rows_alone):
     for one, same in zip(mine, theirs, strict=True):
         assert_allclose(one.scores, same.scores, atol=1e-7)
         assert_allclose(one.standard_errors, same.standard_errors, rtol=1e-7)
-
-
-def test_rows_that_hardly_repeat_stay_rows():
-    X, y, rng = bare(n_copies=1)
-    anchor = AnchorPipeline(random_state=0, cv=4)
-    spread_out = rng.random(len(y))
-    for given in (
-        (X, spread_out, None),
-        (X, y, 1.0 + spread_out),
-        (X.assign(x_a=spread_out, x_b=0.0), y, None),
-    ):
-        cells = anchor.fit(given[0], given[1], sample_weight=given[2])._inference.cells
-        assert cells.cell is None and cells.rows is cells.sample
 
 
 def few_levels(seed):
@@ -264,20 +230,6 @@ def test_features_that_repeat(seed, rows_alone, monkeypatch):
     assert_same(mine, theirs, rtol=1e-9)
 
 
-def test_a_judge_whose_verdicts_a_feature_settles_is_left_out_by_rows(rows_alone):
-    (X, y, _), _ = few_levels(0)
-    X, y = pd.concat([X] * 3, ignore_index=True), np.tile(y, 3)
-    settled = (X["judge"] == "judge-2") & (X["x1_a"] != X["x1_b"])
-    y = np.where(settled, X["x1_a"] > X["x1_b"], np.where(y == 0.5, 1.0, y))
-    equal = (X["judge"] == "judge-2") & ~settled
-    X, y = X[~equal].reset_index(drop=True), y[~equal]
-    mine = outcome(X, y, random_state=0, cv=4)
-    assert mine[0]._inference.cells.cell is not None
-    assert any("judge-2" in text and "x1" in text for text in mine[1])
-    rows_alone()
-    assert_same(mine, outcome(X, y, random_state=0, cv=4))
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -297,21 +249,3 @@ def test_features_of_learners_that_see_rows_stay_rows(settings):
     sample = Sample.admit(X, y)
     cells = Cells.of(sample, by_features=anchor.stages().reads_sums)
     assert cells.cell is None and cells.sample is sample
-
-
-def test_the_look_sees_rows_that_are_far_apart():
-    # Copies lie a third of the table apart; of the rest every row is different.
-    rng = np.random.default_rng(0)
-    X, y, _ = bare(n_copies=1)
-    X = X.iloc[rng.integers(0, len(X), 30_000)].reset_index(drop=True)
-    features = rng.random((30_000, 2)).round(6)
-    apart = X.assign(x_a=features[:, 0], x_b=features[:, 1])
-    y = rng.integers(0, 2, len(apart)).astype(float)
-    copies = pd.concat([apart] * 3, ignore_index=True)
-    for table, outcomes, n_cells in (
-        (apart, y, None),
-        (copies, np.tile(y, 3), len(apart)),
-    ):
-        sample = Sample.admit(table, outcomes, groups=np.arange(len(table)))
-        cells = Cells.of(replace(sample, groups=None), by_features=True)
-        assert (None if cells.cell is None else len(cells.sample)) == n_cells

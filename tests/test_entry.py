@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from tables import plan_of
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, split_battles
 from skanchor.exceptions import BattlesError, DataWarning
@@ -283,11 +284,6 @@ def separated():
     fold = np.random.default_rng(0).integers(0, 4, len(y))
     fold[wrong] = 0
     return X, y, late, fold
-
-
-def plan_of(fold):
-    each = range(int(fold.max()) + 1)
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in each]
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")

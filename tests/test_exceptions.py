@@ -4,13 +4,10 @@ import pickle
 from copy import copy
 
 import pytest
-from sklearn.exceptions import ConvergenceWarning as ScikitLearnWarning
 
 from skanchor import exceptions
 from skanchor.exceptions import (
     BattlesError,
-    ConvergenceWarning,
-    DataWarning,
     SkanchorWarning,
     locate,
     located,
@@ -44,15 +41,6 @@ def test_code_and_subject_survive(kind, again):
     warning = again(warning)
     assert (warning.code, warning.subject) == ("odd-rows", ("m", "3"))
     assert str(warning) == "Fold 3: Odd."
-
-
-def test_a_warning_may_have_no_code_and_no_subject():
-    assert (DataWarning("Odd.").code, DataWarning("Odd.").subject) == ("", ())
-
-
-def test_convergence_warning_is_scikit_learn_s_and_ours():
-    assert issubclass(ConvergenceWarning, SkanchorWarning)
-    assert issubclass(ConvergenceWarning, ScikitLearnWarning)
 
 
 def test_location_goes_before_the_message():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from tables import plan_of
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
 from skanchor.bias import LinearBias
@@ -46,7 +47,7 @@ def fits(request, tmp_path_factory):
     by_batches = fit_history(path, anchor)
     anchor.set_params(cv=list(by_batches.fold_plan_[0]))
     fold = np.random.default_rng(0).integers(0, 3, int(new.sum()))
-    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    plan = plan_of(fold)
     # The same folds for all rows at once: old rows as in the batches, then the new.
     old_at, new_at = np.flatnonzero(~new), np.flatnonzero(new)
     both = [

@@ -1,7 +1,5 @@
 """People with a bias of their own: scores at equal style."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import SplineTransformer
-from style_battles import FEATURES, contrasts, small
+from tables import FEATURES, contrasts, quiet, styled
 
 from skanchor import (
     AnchorHistory,
@@ -46,7 +44,7 @@ def design(X):
 
 @pytest.fixture(scope="module")
 def table():
-    return small()
+    return styled()
 
 
 # ------------------------------------------------------------------ votes by themselves
@@ -169,9 +167,7 @@ def test_any_learner_serves(table, learner, historical_fit):
     data, y, _ = table
     linear = pipeline(cv=2).fit(data.X, y)
     fitted = pipeline(cv=2, human_bias=learner, historical_fit=historical_fit)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted.fit(data.X, y)
+    quiet(fitted.fit, data.X, y)
     assert type(fitted.human_bias_) is type(learner)
     apart = abs(fitted.scores_ - linear.scores_).iloc[0]
     assert apart < 4 * linear.standard_errors_.iloc[0]
@@ -194,7 +190,7 @@ def test_a_table_without_features_is_refused(table):
 
 
 def test_separated_votes_are_refused():
-    data, y, _ = small(n_historical=100, n_new=30, n_models=3)
+    data, y, _ = styled(n_historical=100, n_new=30, n_models=3)
     X = data.X.copy()
     human = (X["judge"] == "human").to_numpy()
     X["x1_a"] = np.where(human, y, X["x1_a"])
@@ -239,5 +235,5 @@ def test_style_that_tells_models_apart_is_warned_of(table):
         # One model alone writes in a way of its own.
         own = (X[f"model_{side}"] == names[0]).to_numpy(float)
         X[f"x1_{side}"] = own + 0.02 * rng.normal(size=len(X))
-    with pytest.warns(Warning, match="information in its votes"):
+    with pytest.warns(Warning, match=r"Historical model .* of the information on it"):
         pipeline(item_effects=None).fit(X, y)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from tables import plan_of
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import LinearBias
@@ -49,13 +50,9 @@ class Table:
         )
 
     def fit(self, item_effects):
-        plan = [
-            (np.flatnonzero(self.fold != k), np.flatnonzero(self.fold == k))
-            for k in range(FOLDS)
-        ]
         calibrator = JudgeCalibrator(LinearBias(alpha=0.05), position_effect=True)
         anchor = AnchorPipeline(
-            calibrator=calibrator, cv=plan, item_effects=item_effects
+            calibrator=calibrator, cv=plan_of(self.fold), item_effects=item_effects
         )
         return anchor.fit(self.X, self.y, self.weight, self.groups)
 

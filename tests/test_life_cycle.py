@@ -22,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
+from tables import small
 
 from skanchor import (
     AnchorPipeline,
@@ -35,14 +36,11 @@ from skanchor import (
 from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
-from skanchor.simulation import simulate_battles
 
 
 @pytest.fixture(scope="module")
 def data():
-    return simulate_battles(
-        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=0
-    )
+    return small()
 
 
 # Halves of a small table give shaky scores, and say so.

@@ -6,11 +6,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import binom
+from tables import plan_of
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor.baselines import HumanOnly
 from skanchor.reports import to_dict
-from skanchor.results.adjustment import holm_adjust, romano_wolf_rejects
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
@@ -163,16 +163,6 @@ def test_groups_of_models_that_lose_to_the_others_keep_their_order():
     assert sets.loc["lost"].tolist() == [6, 6, 6]
 
 
-def test_a_score_on_the_bound_has_no_limit():
-    """Its infinite error is not one of separation."""
-    X = pd.DataFrame({"model_a": ["a"] * 400 + ["b"] * 3, "model_b": "b"})
-    X.loc[400:, "model_b"] = "a"
-    more = pd.DataFrame({"model_a": ["b", "c"] * 9, "model_b": ["c", "b"] * 9})
-    X, y = pd.concat([X, more], ignore_index=True), np.ones(421)
-    btl = BTLRegressor(score_bound=1.0).fit(X, y)
-    assert btl.unbounded_.any() and btl.open_rows_ is None
-
-
 def test_coverage_of_the_limit():
     """Winless once in eight tables, where a chi-square limit would miss each time."""
     n, n_tables = 20, 300
@@ -190,16 +180,6 @@ def test_coverage_of_the_limit():
     # At most .05, false alarms once in ten thousand runs.
     assert miss <= binom.ppf(1 - 1e-4, n_tables, 0.05)
     assert winless > 10
-
-
-def test_hypotheses_without_draws_count_as_in_holm():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        p = rng.random(12) ** 3 / 20
-        found = romano_wolf_rejects(
-            p, lambda at, largest: np.ones((len(at), 99)), 99, 0.05, np.ones(12, bool)
-        )
-        assert found.tolist() == (holm_adjust(p) <= 0.05).tolist()
 
 
 # ------------------------------------------------------------------------- with judges
@@ -269,7 +249,7 @@ def test_a_history_places_it_as_the_pipeline(table):
     y = lose(X, y, "new-model-1")
     late = X.isin(["new-model-1", "new-model-2"]).any(axis=1).to_numpy()
     fold = np.arange(len(y)) % 3
-    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    plan = plan_of(fold)
     numbers = [np.cumsum(part) - 1 for part in (~late, late)]
     parts = [
         [tuple(number[at[part[at]]] for at in split) for split in plan]

@@ -111,15 +111,6 @@ def test_groups_reach_the_last_step_of_a_pipeline(battles):
     assert not tables[0].equals(tables[2])
 
 
-def test_prompts_that_do_not_repeat_are_no_groups(battles):
-    X, _ = battles
-    single = X.assign(prompt_id=np.arange(len(X)))
-    for table in (single, X.drop(columns="prompt_id"), X.to_numpy()):
-        assert find_groups("auto", table, len(X)).prompts is None
-    assert find_groups("auto", X, len(X)).name == "prompt_id"
-    assert find_groups(None, X, len(X)).prompts is None
-
-
 def test_rows_without_a_prompt_are_groups_of_their_own(battles):
     X, y = battles
     prompts = X["prompt_id"].astype(object).mask(np.arange(len(X)) % 4 == 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skanchor import AnchorPipeline, ArrivalScorer, Comparisons
+from skanchor import AnchorPipeline
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
 from skanchor.results.estimators import (
@@ -45,20 +45,6 @@ def model_tables(fitted):
             yield name, getattr(fitted, name)()
 
 
-@pytest.mark.parametrize("name", sorted(set(BASELINES) - {"HumanOnly", "Oracle"}))
-def test_models_of_a_baseline_are_labelled(data, name):
-    fitted = BASELINES[name]().fit(data.X, data.y)
-    tables = dict(model_tables(fitted))
-    assert {"ranks_", "leaderboard"} <= set(tables)
-    assert {what: t.index.name for what, t in tables.items()} == dict.fromkeys(
-        tables, "model"
-    )
-    if hasattr(fitted, "calibrator_"):
-        found = fitted.calibrator_.coefficients_
-        assert found.columns.tolist() == fitted.calibrator_.features_.tolist()
-        assert found.notna().all(axis=None)
-
-
 def test_models_and_judges_are_labelled(anchor, bootstrapped):
     for fitted in (anchor, bootstrapped):
         tables = dict(model_tables(fitted))
@@ -79,23 +65,6 @@ def test_models_and_judges_are_labelled(anchor, bootstrapped):
         judges.choices_,
     ):
         assert table.index.name == "judge"
-
-
-def test_what_judges_favour_is_labelled(data, anchor):
-    assert anchor.features_.tolist() == ["x1", "x2", "x3"]
-    found = anchor.calibrator_.coefficients_
-    assert found.index.tolist() == anchor.judges_.tolist()
-    assert found.columns.tolist() == anchor.features_.tolist()
-    assert not hasattr(AnchorPipeline(), "features_")
-
-
-def test_arrivals_are_labelled(data, anchor):
-    X = anchor.calibrator_.transform(anchor.btl_.transform(data.X))
-    assert ArrivalScorer().fit(X, data.y).scores_.index.name == "model"
-    none = X.with_columns(new_models=())
-    known = np.where(np.isnan(none.scores), 0.0, none.scores)
-    scorer = ArrivalScorer().fit(none.with_columns(scores=known), data.y)
-    assert len(scorer.scores_) == 0 and scorer.scores_.index.name == "model"
 
 
 # ------------------------------------------------------------------------------ prints
@@ -143,25 +112,6 @@ def test_results_without_errors_or_new_models_print(data):
     board.fit(data.X[votes], data.y[votes])
     assert "0 judge rows" in repr(board.result_)
     assert board.calibrator_.coefficients_.shape == (0, 0)
-
-
-def test_many_new_models_print_as_ten():
-    data = simulate_battles(
-        600, 40, n_models=5, n_judges=2, n_new_models=12, tau=0.0, random_state=5
-    )
-    result = BASELINES["DirectScore"]().fit(data.X, data.y).result_
-    lines = repr(result).splitlines()
-    assert len(lines) == 2 + 10 + 1 + 3 and lines[12] == "and 2 more: see leaderboard()"
-
-
-def test_comparisons_print_in_one_line(data, anchor):
-    X = Comparisons.from_battles(data.X)
-    human = int((data.X["judge"] == "human").sum())
-    assert repr(X) == (
-        f"Comparisons: {len(X)} rows, {human} of them human; 7 models; "
-        "2 judges; 3 features"
-    )
-    assert "7 models, 2 of them new; " in repr(anchor.btl_.transform(X))
 
 
 # ------------------------------------------------------------------------- the page

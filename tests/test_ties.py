@@ -1,16 +1,12 @@
 """Ties: half a win or left out, and told apart by source and kind."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from tables import quiet
 
 from skanchor import AnchorPipeline, BTLRegressor
-from skanchor.baselines import DirectScore
-from skanchor.bootstrap import bootstrap
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
 from skanchor.simulation import simulate_battles
 
@@ -39,20 +35,6 @@ def with_ties(seed=0, nu=(0.8, 0.0, 2.0), slopes=(0.0, 0.0, 0.0), n=2200, score=
     return X, pd.Series(y), win, tie
 
 
-def quiet(estimator, X, y, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return estimator.fit(X, y, **more)
-
-
-# ------------------------------------------------------------------------ exact laws
-def test_two_equal_ties_to_a_win_halve_the_logit():
-    # With nu = 2 a battle is two independent votes at half the logit.
-    eta = np.linspace(-8, 8, 65)
-    win, tie = davidson(eta, 2.0)
-    assert_allclose(win + tie / 2, expit(eta / 2), atol=1e-15)
-
-
 # ------------------------------------------------------------------------- leaving out
 @pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_left_out_is_the_table_without_them(item_effects):
@@ -60,12 +42,12 @@ def test_left_out_is_the_table_without_them(item_effects):
     anchor = AnchorPipeline(
         ties="drop", item_effects=item_effects, cv=3, random_state=0
     )
-    quiet(anchor, X, y)
+    quiet(anchor.fit, X, y)
     keep = (y != "tie").to_numpy()
     place = np.cumsum(keep) - 1
     plan = [[place[rows[keep[rows]]] for rows in s] for s in anchor.fold_plan_[0]]
     rest = AnchorPipeline(cv=plan, item_effects=item_effects)
-    quiet(rest, X[keep].reset_index(drop=True), y[keep].reset_index(drop=True))
+    quiet(rest.fit, X[keep].reset_index(drop=True), y[keep].reset_index(drop=True))
     for name in ("estimates", "covariances", "parts", "plug_in"):
         found, due = (getattr(fit.result_, name) for fit in (anchor, rest))
         assert_allclose(found, due, rtol=1e-9, atol=1e-11)
@@ -83,30 +65,15 @@ def test_ties_among_counted_rows_are_left_out(most):
     n[0] = 2
     settings = {"ties": "drop", "item_effects": None, "historical_fit": "joint"}
     anchor = AnchorPipeline(weights="frequency", cv=2, random_state=0, **settings)
-    quiet(anchor, table, y, sample_weight=n)
+    quiet(anchor.fit, table, y, sample_weight=n)
     assert (anchor._inference.cells.cell is None) == (most == 1)
     listed = np.repeat(np.arange(len(y)), n)
     same = AnchorPipeline(cv=anchor.fold_plan_, **settings)
-    quiet(same, table.iloc[listed].reset_index(drop=True), y[listed])
+    quiet(same.fit, table.iloc[listed].reset_index(drop=True), y[listed])
     assert_allclose(anchor.scores_, same.scores_, rtol=1e-10)
     assert_allclose(anchor.standard_errors_, same.standard_errors_, rtol=1e-10)
     for fitted in (anchor, same):
         assert_array_equal(fitted._sample.weight == 0, (y == "tie")[listed])
-
-
-def test_a_method_takes_the_ties_of_its_part():
-    X, y, *_ = with_ties()
-    keep = (y != "tie").to_numpy()
-    found = quiet(DirectScore(btl=BTLRegressor(ties="drop")), X, y)
-    due = quiet(DirectScore(), X[keep], y[keep])
-    assert_allclose(found.scores_, due.scores_, rtol=1e-9)
-    refits = bootstrap(
-        {"direct": DirectScore(btl=BTLRegressor(ties="drop"))},
-        X, y, n_resamples=4, random_state=0,
-    )  # fmt: skip
-    direct = refits["direct"]
-    assert_allclose(direct.estimates[direct.is_new], found.scores_, rtol=1e-9)
-    assert np.isfinite(direct.replicates).all()
 
 
 # ------------------------------------------------------------------------------- told
@@ -116,7 +83,7 @@ def test_counts_are_told_by_source_and_kind():
     y = y.mask(bad, "tie (bothbad)")
     for ties, words in (("half", "half a win"), ("drop", "left out")):
         anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties=ties)
-        quiet(anchor, X, y)
+        quiet(anchor.fit, X, y)
         told = str(anchor.result_.inputs)
         n_ties = int((y.str.startswith("tie")).sum())
         assert f"Ties: {n_ties} rows ({bad.sum()} of them both bad)" in told
@@ -137,7 +104,7 @@ def test_marks_of_a_reader_count_where_outcomes_are_numbers():
     numbers = y.map({"model_a": 1.0, "model_b": 0.0, "tie": 0.5})
     marked = X.assign(both_bad=(y == "tie") & (X.judge == "human"))
     anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
-    quiet(anchor, marked, numbers)
+    quiet(anchor.fit, marked, numbers)
     inputs = anchor.result_.inputs
     assert inputs.n_both_bad == marked["both_bad"].sum() > 0
     assert "both_bad" not in inputs.ignored
@@ -145,9 +112,9 @@ def test_marks_of_a_reader_count_where_outcomes_are_numbers():
     bad = marked["both_bad"].astype("boolean")
     objects = bad.astype(object).where(bad, None)
     for marks in (bad.where(bad), objects):
-        quiet(anchor, marked.assign(both_bad=marks), numbers)
+        quiet(anchor.fit, marked.assign(both_bad=marks), numbers)
         assert anchor.result_.inputs.n_both_bad == inputs.n_both_bad
-    quiet(anchor, marked.assign(both_bad=objects.where(bad, "no")), numbers)
+    quiet(anchor.fit, marked.assign(both_bad=objects.where(bad, "no")), numbers)
     assert not anchor.result_.inputs.n_both_bad
 
 
@@ -157,7 +124,7 @@ def test_either_the_label_or_the_mark_says_that_both_were_bad():
     y = y.mask(tied & (number % 2 == 0), "tie (bothbad)")
     marked = X.assign(both_bad=tied & (number % 3 == 0))
     anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
-    quiet(anchor, marked, y)
+    quiet(anchor.fit, marked, y)
     either = tied & ((number % 2 == 0) | (number % 3 == 0))
     assert anchor.result_.inputs.n_both_bad == either.sum() > (y == "tie").sum()
     bad = anchor.result_.diagnostics.ties["both_bad"]

@@ -1,11 +1,9 @@
 """Whether item effects enter a fit, and why."""
 
-import warnings
-
 import numpy as np
 import pytest
-from item_battles import small
 from numpy.testing import assert_allclose
+from tables import liked, quiet, said
 
 from skanchor import (
     AnchorPipeline,
@@ -30,7 +28,7 @@ from skanchor.warning_log import WarningLog
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 @pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
 def test_the_check_decides(item_sd, chosen):
-    data = small(seed=1, n_models=10, n_judges=3, n_historical=5000, item_sd=item_sd)
+    data = liked(seed=1, n_models=10, n_judges=3, n_historical=5000, item_sd=item_sd)
     anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
     assert anchor.item_effects_ == chosen
     alone = AnchorPipeline(cv=3, random_state=0, item_effects=chosen)
@@ -40,20 +38,19 @@ def test_the_check_decides(item_sd, chosen):
 
 @pytest.mark.parametrize("item_effects", ["no", 0.1, np.eye(2)])
 def test_what_is_no_treatment(item_effects):
-    data = small()
+    data = liked()
     with pytest.raises(ValueError, match="'item_effects' parameter of AnchorPipeline"):
         AnchorPipeline(item_effects=item_effects).fit(data.X, data.y)
 
 
 @pytest.mark.parametrize("n_models", [2, 4])
 def test_few_models_get_an_interval_that_rests_on_the_prior(n_models):
-    data = small(n_models=n_models)
+    data = liked(n_models=n_models)
     X = data.X[["model_a", "model_b", "judge"]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
-        vague = AnchorPipeline(cv=3, random_state=0, item_prior=(0.6, 1.0))
-        vague.fit(X, data.y)
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    vague = AnchorPipeline(cv=3, random_state=0, item_prior=(0.6, 1.0))
+    for one in (anchor, vague):
+        quiet(one.fit, X, data.y)
     assert anchor.item_effects_ == "random"
     assert "rests on a prior" in " ".join(Ranking(Facts(anchor)).to_text().split())
     assert anchor.variance_["items"].iloc[0] > 0.0
@@ -68,7 +65,7 @@ def test_few_models_get_an_interval_that_rests_on_the_prior(n_models):
 
 
 def test_models_too_alike_to_show_sensitivities_leave_the_new_score_open():
-    data = small(n_models=2, item_sd=0.4)
+    data = liked(n_models=2, item_sd=0.4)
     X, y = data.X[["model_a", "model_b", "judge"]], np.array(data.y)
     old = [m for m in np.unique(X[["model_a", "model_b"]]) if m != "new-model"]
     between = X[["model_a", "model_b"]].isin(old).all(axis=1)
@@ -79,13 +76,11 @@ def test_models_too_alike_to_show_sensitivities_leave_the_new_score_open():
             is_won = np.arange(len(rows)) < wins * len(rows)
             is_first = rows["model_a"] == old[0]
             y[rows.index] = np.where(is_first, is_won, ~is_won)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
-        said = " ".join(str(one.message) for one in told)
+        anchor = AnchorPipeline(cv=3, random_state=0)
+        told = " ".join(str(one) for one in said(lambda: anchor.fit(X, y)))  # noqa: B023
         found = anchor.standard_errors_["new-model"]
         assert np.isinf(found) == is_alike
-        assert ("2 historical models are so close" in said) == is_alike
+        assert ("2 historical models are so close" in told) == is_alike
 
 
 # --------------------------------------------------------------------- the choice alone
@@ -94,7 +89,7 @@ CALM, ALARMED = (ItemTest(*[ScoreTest(value, 12.0, 1e3)] * 2) for value in (12.0
 
 def plugged(n_models=6, **kwargs):
     """A sample that carries the plug-in, and its fit as one vector."""
-    data = small(n_models=n_models, **kwargs)
+    data = liked(n_models=n_models, **kwargs)
     sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
     stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
     chain = fit_stages(stages, sample)
@@ -108,9 +103,7 @@ def test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations()
         item_sd=0.3, item_corr=0.3, random_state=5_000_003,
     )  # fmt: skip
     X = data.X[["model_a", "model_b", "judge"]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        anchor = AnchorPipeline(cv=2, random_state=0).fit(X, data.y)
+    anchor = quiet(AnchorPipeline(cv=2, random_state=0).fit, X, data.y)
     assert anchor.result_.diagnostics.item_p > 0.2
     assert anchor.item_effects_ == "random"
 

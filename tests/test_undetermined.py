@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
+from tables import meets, plan_of
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor.exceptions import InstabilityWarning
@@ -25,25 +26,17 @@ def table():
         n_historical=800, n_new=100, n_models=5, n_judges=2, random_state=12
     )
     X, y = data.X, np.asarray(data.y, dtype=float)
-    late = involves(more.X, NEW) & (more.X["judge"] != "human").to_numpy()
+    late = meets(more.X, NEW) & (more.X["judge"] != "human").to_numpy()
     other = more.X[late].replace({NEW: "other"})
     X = pd.concat([X, other], ignore_index=True)
     y = np.append(y, np.asarray(more.y, dtype=float)[late])
     fold = np.random.default_rng(0).integers(0, 5, len(X))
     # The two rows that the new model lost are in one fold.
-    own = np.flatnonzero(involves(X, NEW))
+    own = np.flatnonzero(meets(X, NEW))
     won = np.where(X["model_a"][own] == NEW, y[own], 1.0 - y[own])
     fold[own[won < 0.5]] = 0
     fold[own[won > 0.5]] = np.arange((won > 0.5).sum()) % 4 + 1
     return X, y, fold
-
-
-def involves(X, model):
-    return (X[["model_a", "model_b"]] == model).any(axis=1).to_numpy()
-
-
-def plan(fold):
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -52,13 +45,13 @@ def plan(fold):
 )
 def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
     X, y, fold = table
-    used = ~involves(X, "other") if lone else np.ones(len(X), dtype=bool)
+    used = ~meets(X, "other") if lone else np.ones(len(X), dtype=bool)
     X, y, fold = X[used], y[used], fold[used]
-    rest = ~involves(X, NEW)
-    anchor = AnchorPipeline(cv=plan(fold), item_effects=item_effects)
+    rest = ~meets(X, NEW)
+    anchor = AnchorPipeline(cv=plan_of(fold), item_effects=item_effects)
     found = anchor.fit(X, y).result_
     without = AnchorPipeline(
-        cv=plan(fold[rest]),
+        cv=plan_of(fold[rest]),
         item_effects=item_effects,
         new_models=[] if lone else ["other"],
     )
@@ -89,27 +82,27 @@ def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
 @pytest.mark.parametrize("lone", [False, True])
 def test_placing_leaves_it_out_as_well(table, lone):
     X, y, fold = table
-    late = involves(X, NEW) | involves(X, "other")
+    late = meets(X, NEW) | meets(X, "other")
     votes = (X["judge"] == "human").to_numpy()
-    anchor = AnchorPipeline(cv=plan(fold[~late]), item_effects=None)
+    anchor = AnchorPipeline(cv=plan_of(fold[~late]), item_effects=None)
     history = AnchorHistory(anchor).fit(X[~late], y[~late])
     late &= ~votes
     if lone:
-        late &= ~involves(X, "other")
-    found = history.place(X[late], y[late], cv=plan(fold[late]))
+        late &= ~meets(X, "other")
+    found = history.place(X[late], y[late], cv=plan_of(fold[late]))
     others = found.models != NEW
     assert found.unbounded.tolist() == (~others).tolist()
     if lone:
         expected = AnchorPipeline(
-            cv=plan(fold[~involves(X, NEW) & ~involves(X, "other")]),
+            cv=plan_of(fold[~meets(X, NEW) & ~meets(X, "other")]),
             item_effects=None,
             new_models=[],
         )
-        rest = ~involves(X, NEW) & ~involves(X, "other")
+        rest = ~meets(X, NEW) & ~meets(X, "other")
         expected = expected.fit(X[rest], y[rest]).result_
     else:
-        late &= ~involves(X, NEW)
-        expected = history.place(X[late], y[late], cv=plan(fold[late]))
+        late &= ~meets(X, NEW)
+        expected = history.place(X[late], y[late], cv=plan_of(fold[late]))
     assert_allclose(found.estimates[0][others], expected.estimates[0], atol=1e-9)
     covariance = found.covariances[0][np.ix_(others, others)]
     assert_allclose(covariance, expected.covariances[0], atol=1e-9)
@@ -123,9 +116,9 @@ def test_a_model_beside_the_scale_is_measured_from_the_others():
     X, y = data.X[["model_a", "model_b", "judge"]], np.asarray(data.y, dtype=float)
     votes = (X["judge"] == "human").to_numpy()
     # One model won everything. Another one won all votes of the others, not verdicts.
-    second = involves(X, "model-02") & votes
+    second = meets(X, "model-02") & votes
     y = np.where(second, X["model_a"] == "model-02", y)
-    y = np.where(involves(X, "model-01"), X["model_a"] == "model-01", y)
+    y = np.where(meets(X, "model-01"), X["model_a"] == "model-01", y)
     anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     result, scores = anchor.result_, BTLRegressor().fit(X[votes], y[votes]).scores_
     assert result.models[result.unbounded].tolist() == ["model-01"]

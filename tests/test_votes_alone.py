@@ -108,16 +108,6 @@ def test_influence_is_that_of_the_likelihood(table, name):
         assert_allclose(total.T @ total, btl.covariance_, atol=1e-7)
 
 
-def test_influence_is_the_slope_in_the_weight_of_a_row(table):
-    X, y = table
-    X, weight, step = X[PLAIN], np.ones(len(y)), 1e-4
-    whole = AnchorPipeline(new_models=[]).fit(X, y, weight)
-    for row in (0, 7):
-        more = weight + step * (np.arange(len(y)) == row)
-        moved = BTLRegressor().fit(X, y, more).scores_ - whole.btl_.scores_
-        assert_allclose(moved / step, whole.influence_[row], atol=1e-4)
-
-
 def test_each_context_is_a_table_of_its_own(table):
     X, y = table
     X = X[PLAIN]
@@ -130,21 +120,6 @@ def test_each_context_is_a_table_of_its_own(table):
         assert_allclose(found.covariances[0], btl.covariance_, atol=1e-9)
     mean = anchor.result_.covariances[0]
     assert_allclose(anchor.influence_.T @ anchor.influence_, mean, atol=1e-8)
-
-
-def test_near_separated_votes_are_not_pulled_to_zero():
-    """Folds that lose one of the few upsets once shrank such scores by an eighth."""
-    rng = np.random.default_rng(1)
-    pairs = rng.choice(4, (120, 2), p=[0.4, 0.3, 0.2, 0.1])
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    names = np.array(["a", "b", "c", "d"])
-    X = pd.DataFrame({"model_a": names[pairs[:, 0]], "model_b": names[pairs[:, 1]]})
-    chance = 1.0 / (1.0 + np.exp(1.8 * (pairs[:, 0] - pairs[:, 1])))
-    y = (rng.random(len(X)) < chance).astype(float)
-    anchor = AnchorPipeline(new_models=[]).fit(X, y)
-    btl = BTLRegressor().fit(X, y)
-    assert_allclose(anchor.result_.all_scores, btl.scores_, atol=1e-8)
-    assert_allclose(anchor.result_.all_standard_errors, btl.standard_errors_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("cv", [2, 500, [(np.arange(2), np.arange(2))], []])
@@ -177,15 +152,6 @@ def test_all_that_reads_a_result_reads_this_one(table, tmp_path):
                     lambda: anchor.fragility(X, y)):  # fmt: skip
         with pytest.raises(BattlesError, match=r"(?i)no (new model|judge)"):
             refused()
-
-
-def test_the_baseline_of_votes_alone_says_the_same(table):
-    X, y = table
-    anchor = AnchorPipeline(new_models=[]).fit(X[PLAIN], y)
-    human = HumanOnly(new_models=[]).fit(X[PLAIN], y)
-    assert_allclose(human.result_.all_scores, anchor.result_.all_scores, atol=1e-9)
-    one, other = human.leaderboard(), anchor.leaderboard()
-    pd.testing.assert_frame_equal(one, other, atol=1e-8)
 
 
 @pytest.mark.parametrize("groups", [None, "prompt_id"])

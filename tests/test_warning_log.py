@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tables import said
 
 from skanchor import AnchorPipeline
 from skanchor.exceptions import (
@@ -89,10 +90,8 @@ def test_hundreds_of_judges_are_told_in_short():
     judge[old] = [f"judge {min(i // 3, n_judges - 1)}" for i in range(len(old))]
     judge[new] = [f"judge {i % n_judges}" for i in range(len(new))]
     anchor = AnchorPipeline(cv=3, random_state=0)
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        anchor.fit(X.assign(judge=judge), data.y)
-    texts = [str(record.message) for record in found]
+    found = said(lambda: anchor.fit(X.assign(judge=judge), data.y))
+    texts = [str(one) for one in found]
     assert n_judges > 150 and len(texts) < 40
     assert any("more: much as in the five" in text for text in texts)
     assert max(map(len, texts)) < 3000

@@ -119,20 +119,3 @@ def test_a_history_has_the_unit_of_its_rows(item_effects, table, tmp_path):
             way(unit).leaderboard().select_dtypes("number") for unit in (1.0, 7e-4)
         )
         assert_allclose(other, one, rtol=1e-8, atol=1e-8)
-
-
-def test_rows_that_are_left_out_have_no_part_in_the_unit(table):
-    """Weights of ties that are left out, and of rows of weight zero, say nothing."""
-    X, y, weight, _ = table
-    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="random", ties="drop")
-    fold = np.random.default_rng(0).permutation(len(y)) % 3
-    tie = y == 0.5
-
-    def fit(rows, weight):
-        own = fold[rows]
-        plan = [(np.flatnonzero(own != k), np.flatnonzero(own == k)) for k in range(3)]
-        method = clone(anchor).set_params(cv=plan)
-        return board(method, X[rows], y[rows], weight[rows])[:, :2]
-
-    heavy = np.where(tie, 50.0, weight)
-    assert_allclose(fit(~tie, weight), fit(slice(None), heavy), atol=1e-8)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -89,21 +90,22 @@ def check_table(
             f"only {HUMAN!r} marks human rows. Give rows of people this label, or name "
             "theirs in human where files are read.",
         )
-    itself = (X.left == X.right) & (weight > 0)
-    if itself.any():
+    itself = np.flatnonzero(X.left == X.right)
+    itself = itself[weight[itself] > 0]
+    if len(itself):
         # Models that appear in such rows only are lost from the ranking.
-        others = X.appearances((weight > 0) & ~itself)
-        lost = X.models[np.unique(X.left[itself & (others[X.left] == 0)])].tolist()
+        others = X.appearances(X.is_usable & (weight > 0))
+        lost = X.models[np.unique(X.left[itself[others[X.left[itself]] == 0]])].tolist()
         _warn(
             "self-comparisons",
             lost,
-            f"{itself.sum()} rows compare a model with itself and are ignored"
+            f"{len(itself)} rows compare a model with itself and are ignored"
             + (f"; models {lost} appear in no other row." if lost else ".")
-            + f" The first is row {int(np.argmax(itself))}.",
+            + f" The first is row {itself[0]}.",
         )
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
-        _warn_of_copies(frame, X, y, (weight > 0) & ~itself)
+        _warn_of_copies(frame, X, y, weight)
 
 
 def _warn(code: str, subject: Iterable[Any], message: str) -> None:
@@ -159,7 +161,7 @@ def _warn_of_alike_labels(
 
 
 def _warn_of_copies(
-    frame: nw.DataFrame[Any], X: Comparisons, y: Array, rows: NDArray[np.bool_]
+    frame: nw.DataFrame[Any], X: Comparisons, y: Array, weight: Array
 ) -> None:
     """Warn of rows that repeat an earlier one, also with the two sides swapped.
 
@@ -174,21 +176,25 @@ def _warn_of_copies(
         for name in ("prompt_id", "rater", "turn")
         if name in frame.columns
     ]
-    sides = X.features_left.T, X.features_right.T
+    # Rows with the sides swapped agree once all have the smaller model code first.
+    turned, (pair, preference) = X.left > X.right, _oriented(X, y)
+
+    def features() -> Iterator[Array]:
+        for left, right in zip(X.features_left.T, X.features_right.T, strict=True):
+            yield np.where(turned, right, left)
+            yield np.where(turned, left, right)
+
+    # Rows without a prompt, or without features, may be of different ones.
+    rows = X.is_usable & (weight > 0)
     if has_prompts:
-        # Rows without a prompt may be of different ones.
-        rows = rows & (codes[0] >= 0)
-    else:
-        rows = rows & np.isfinite([*sides[0], *sides[1]]).all(axis=0)
-        share = pd.Series(_hash_rows([*sides[0], *sides[1]])[rows]).duplicated().mean()
-        if share > 1.0 - DISTINCT:
-            return
-    # A sum over the two sides is the same for a copy with the sides swapped.
-    left = _hash_rows([X.left, y, X.order, *sides[0]])
-    right = _hash_rows([X.right, 1.0 - y, -X.order, *sides[1]])
-    marks = _hash_rows([left + right, X.judge, *codes])
+        rows &= codes[0] >= 0
+    elif not X.features_complete:
+        rows &= np.isfinite(X.features_left + X.features_right).all(axis=1)
     at = np.flatnonzero(rows)
-    copies = at[pd.Series(marks[at]).duplicated()]
+    if not has_prompts and len(_copies(at, features())) > (1.0 - DISTINCT) * len(at):
+        return
+    others = pair, preference, X.judge, np.where(turned, -X.order, X.order)
+    copies = _copies(at, chain(codes, others, features()))
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * len(at)):
         what = "prompt_id, models" if has_prompts else "models"
         _warn(
@@ -201,15 +207,21 @@ def _warn_of_copies(
         )
 
 
-def _hash_rows(columns: Iterable[NDArray[Any]]) -> Any:
-    """One number for each row, the same in rows that agree in all columns."""
-    found: Any = np.uint64(0)
+def _copies(
+    rows: NDArray[np.intp], columns: Iterable[NDArray[Any]]
+) -> NDArray[np.intp]:
+    """Those of the rows that equal an earlier one in all columns."""
+    marks = np.zeros(len(rows), dtype=np.uint64)
     for column in columns:
+        if not len(rows):
+            break
         # A zero has two signs, which a sum with zero makes one.
-        found = found * np.uint64(31) + pd.util.hash_array(
-            column + column.dtype.type(0)
-        )
-    return found
+        values = column[rows] + column.dtype.type(0)
+        marks = marks * np.uint64(31) + pd.util.hash_array(values)
+        # Most rows differ from all others in the first columns already.
+        again = pd.Series(marks).duplicated(keep=False).to_numpy()
+        rows, marks = rows[again], marks[again]
+    return rows[pd.Series(marks).duplicated().to_numpy()]
 
 
 # ----------------------------------------------------------------------------- judges

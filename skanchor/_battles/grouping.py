@@ -114,9 +114,10 @@ def _column(table: Any, name: str, what: str) -> nw.Series[Any]:
     frame = as_frame(table)
     columns = [] if frame is None else frame.columns
     if frame is None or name not in columns:
+        whole = [column for column in columns if not column.endswith(("_a", "_b"))]
         raise BattlesError(
-            f"{what} names the column {name!r}, which X lacks (columns: "
-            f"{columns[:20]}). Name a column of the table, or give an array."
+            f"{what} names the column {name!r}, which X lacks. Columns that are not of "
+            f"one side: {', '.join(whole[:20]) or 'none'}."
         )
     return frame[name]
 

@@ -42,7 +42,7 @@ _SIDES = {"model_a": 1.0, "model_b": -1.0}
 def as_frame(table: Any) -> nw.DataFrame[Any] | None:
     """Wrap a pandas, polars or pyarrow table in narwhals; None for other objects."""
     first = table[0] if isinstance(table, (list, tuple)) and len(table) else table
-    if isinstance(first, dict):
+    if type(first) is dict:  # a sparse matrix may be a kind of dictionary
         raise TypeError("Battles are a table: make one with pandas.DataFrame(X).")
     try:
         frame = nw.from_native(table, pass_through=True)

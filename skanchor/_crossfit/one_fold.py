@@ -210,9 +210,10 @@ def _weighed(
         debiaser.inner_folds,
         seed_offset,
     )
-    fit = weighing.fit(fit)
-    rows = weighing.rows(full.sample.with_battles(full.chain.X), offset)
-    return fit, rows, weighing.prior(fit, X, curvature)
+    fit = fit.with_spans(weighing.widths)
+    biased = full.chain.X.with_columns(biases=offset)
+    rows = weighing.rows(full.sample.with_battles(biased))
+    return fit, rows, weighing.prior(fit)
 
 
 def warn_of_fold(weights: RieszWeights, models: np.ndarray) -> None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,35 +102,29 @@ def check_arrivals(
     -------
     ArrivalCheck
     """
-    fitted = _FittedSums.of(fit, sums)
-    sources = range(1, fit.layout.n_sources)
-    by_kind = {kind: [fitted.change(m, kind) for m in sources] for kind in CHANGES}
-    keys = [(judge, kind) for kind in CHANGES for judge in judges.tolist()]
-    changes = [one for of_kind in by_kind.values() for one in of_kind]
-    if len(judges) > 1:
+    fitted, layout = _FittedSums.of(fit, sums), fit.layout
+    labels, sources = judges.tolist(), range(1, layout.n_sources)
+    changes = [fitted.change(m, kind) for kind in CHANGES for m in sources]
+    keys = [(judge, kind) for kind in CHANGES for judge in labels]
+    if len(labels) > 1:
         keys.append((TOGETHER, CHANGES[0]))
-        changes.append(reduce(_LeftOut.__add__, by_kind[CHANGES[0]]))
+        changes.append(np.sum(changes[: len(labels)], axis=0))
     index = pd.MultiIndex.from_tuples(keys, names=["judge", "change"])
     table = fitted.table(changes, models, index)
     # A sensitivity changes by a factor.
     table["value"] += table.index.get_level_values("change") == CHANGES[0]
-    curves = [fitted.curve(m) for m in sources]
+    # The curvature is the last local column of all rows of a judge.
+    curves = [fitted.left_out(m, one, -1) for m, one in enumerate(fitted.all)][1:]
+    found = np.ones((len(models), len(_OF_MODELS)))
+    found[:, :-1] = [_disagreement(fitted, item) for item in range(len(models))]
+    chi2, df, p = found[:, :3].T
+    widened = layout.is_new & widens & (p < DISAGREE) & (chi2 > df)
+    found[widened, -1] = np.sqrt(chi2[widened] / df[widened])
     return ArrivalCheck(
         table,
-        _disagreements(fitted, models, widens),
+        pd.DataFrame(found, label_index(models, "model"), _OF_MODELS.copy()),
         fitted.table(curves, models, label_index(judges, "judge")),
     )
-
-
-class _LeftOut(NamedTuple):
-    """Sums of one more column: with itself, with residuals, with what was fitted."""
-
-    information: float
-    score: float
-    cross: Array
-
-    def __add__(self, other: Any) -> Any:
-        return _LeftOut(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +133,8 @@ class _FittedSums:
 
     Attributes
     ----------
+    fit : Fit
+        What was fitted.
     information : Information
         Of the fitted parameters; rows weigh so that their noise is that of votes.
     score : ndarray of shape (size,)
@@ -148,6 +143,7 @@ class _FittedSums:
         Of each source, over its rows with a new model and over all, that weigh so.
     """
 
+    fit: Fit
     information: Information
     score: Array
     new: Sequence[SourceSums]
@@ -175,22 +171,23 @@ class _FittedSums:
         grams = ((m, one.gram[fitted, fitted]) for m, one in enumerate(every))
         scores = ((m, one.score[fitted]) for m, one in enumerate(every))
         score = fit.gradient(scores) - prior @ fit.x
-        return cls(Information.of(fit, grams, prior), score, new, every)
+        return cls(fit, Information.of(fit, grams, prior), score, new, every)
 
-    @property
-    def fit(self) -> Fit:
-        """What was fitted."""
-        return self.information.fit
+    def left_out(self, source: int, sums: SourceSums, column: Any) -> Array:
+        """Sums of one more column: with itself, residuals, and what was fitted.
 
-    def left_out(self, source: int, sums: SourceSums, column: Array) -> _LeftOut:
-        """Sums of a combination of local columns, of shape (n_columns,)."""
-        along, cross = sums.gram @ column, np.zeros(self.fit.layout.size)
-        cross[self.fit.layout.parameters_of[source]] = self.fit.chain(
-            source, along[:-N_TESTED]
-        )
-        return _LeftOut(float(column @ along), float(column @ sums.score), cross)
+        ``column`` is one of the local columns, or a combination of them of shape
+        (n_columns,). The result has shape (2 + size,).
+        """
+        if isinstance(column, int):
+            column = np.eye(len(sums.score))[column]
+        along, found = sums.gram @ column, np.zeros(2 + self.fit.layout.size)
+        found[:2] = column @ along, column @ sums.score
+        at = 2 + self.fit.layout.parameters_of[source]
+        found[at] = self.fit.chain(source, along[:-N_TESTED])
+        return found
 
-    def change(self, source: int, kind: str) -> _LeftOut:
+    def change(self, source: int, kind: str) -> Array:
         """Sums of a change on the rows of new models."""
         sums, n = self.new[source], self.fit.layout.n_items
         column = np.zeros(len(sums.score))
@@ -202,53 +199,32 @@ class _FittedSums:
             column[n] = turned < (1.0 - 1e-9) * sums.gram[n, n]
         return self.left_out(source, sums, column)
 
-    def curve(self, source: int) -> _LeftOut:
-        """Sums of the curvature of a judge's scale."""
-        sums = self.all[source]
-        return self.left_out(source, sums, np.eye(len(sums.score))[-1])
-
     def table(
-        self, found: Sequence[_LeftOut], models: NDArray[Any], index: pd.Index
+        self, found: Sequence[Array], models: NDArray[Any], index: pd.Index
     ) -> pd.DataFrame:
         """One step from zero of each parameter, by columns of :class:`ArrivalCheck`."""
         layout = self.fit.layout
-        raw, score = np.zeros((2, len(found)))
-        crosses = np.zeros((layout.size, len(found)))
-        for at, one in enumerate(found):
-            raw[at], score[at], crosses[:, at] = one
+        sums = np.reshape(found, (len(found), 2 + layout.size)).T
+        raw, score, crosses = sums[0], sums[1], sums[2:]
         # One parameter more, with the column x and the cross-information c with what
         # was fitted: its information is x'Wx - c'J^-1 c, its score that of the column
         # less c'J^-1 times the fitted one. ``answers`` is -J^-1 c.
         answers = -self.information.solve(crosses)
         left = raw + np.einsum("ij,ij->j", answers, crosses)
-        told = np.flatnonzero(left > OWN_SHARE * raw)
-        left, answers = left[told], answers[:, told]
-        score = score[told] + self.score @ answers
+        shown = np.flatnonzero(left > OWN_SHARE * raw)
+        left, answers = left[shown], answers[:, shown]
+        score = score[shown] + self.score @ answers
         value = score / left
-        new = np.flatnonzero(layout.is_new)
-        shifts = value[:, None] * (answers.T @ layout.targets[:, new])
-        most, shift = np.full(len(told), None, dtype=object), np.full(len(told), np.nan)
-        if len(new):
-            places = np.argmax(np.abs(shifts), axis=1)
-            most = models[new[places]].astype(object)
-            shift = shifts[np.arange(len(told)), places]
         p = 2.0 * ndtr(-np.abs(score) / np.sqrt(left))
         columns = {"value": value, "p_value": p, "p_adjusted": holm_adjust(p)}
-        columns |= {"model": most, "shift": shift}
-        return pd.DataFrame(columns, index[told])
-
-
-def _disagreements(
-    fitted: _FittedSums, models: NDArray[Any], widens: bool
-) -> pd.DataFrame:
-    """Chi-square of the scores that judges give a model, for each model."""
-    is_new = fitted.fit.layout.is_new
-    found = np.ones((len(models), len(_OF_MODELS)))
-    found[:, :-1] = [_disagreement(fitted, item) for item in range(len(models))]
-    chi2, df, p = found[:, :3].T
-    widened = is_new & widens & (p < DISAGREE) & (chi2 > df)
-    found[widened, -1] = np.sqrt(chi2[widened] / df[widened])
-    return pd.DataFrame(found, label_index(models, "model"), _OF_MODELS.copy())
+        columns |= {"model": np.full(len(p), None), "shift": np.full(len(p), np.nan)}
+        new = np.flatnonzero(layout.is_new)
+        if len(new):
+            shifts = value[:, None] * (answers.T @ layout.targets[:, new])
+            most = np.argmax(np.abs(shifts), axis=1)
+            columns["model"] = models[new[most]].astype(object)
+            columns["shift"] = shifts[np.arange(len(p)), most]
+        return pd.DataFrame(columns, index[shown])
 
 
 def _disagreement(fitted: _FittedSums, item: int) -> tuple[float, ...]:
@@ -257,18 +233,15 @@ def _disagreement(fitted: _FittedSums, item: int) -> tuple[float, ...]:
     seen = [m for m in range(1, len(fitted.all)) if fitted.all[m].gram[item, item] > 0]
     if len(seen) < 2:
         return nothing
-    sums = [fitted.all[m] for m in seen]
-    cross = np.zeros((fit.layout.size, len(seen)))
-    for k, (m, one) in enumerate(zip(seen, sums, strict=True)):
-        column = one.gram[:-N_TESTED, item]
-        cross[fit.layout.parameters_of[m], k] = fit.chain(m, column)
+    sums = np.array([fitted.left_out(m, fitted.all[m], item) for m in seen]).T
+    cross = sums[2:]
     target = fit.layout.targets[:, item]
     answers = fitted.information.solve(np.column_stack([cross, target]))
     answer, own = answers[:, :-1], answers[:, -1]
     # With the model's own score held fixed, each judge has one of its own: information
     # and score of one for each judge, after what was fitted.
-    information = np.diag([one.gram[item, item] for one in sums]) - cross.T @ answer
-    score = np.array([one.score[item] for one in sums]) - fitted.score @ answer
+    information = np.diag(sums[0]) - cross.T @ answer
+    score = sums[1] - fitted.score @ answer
     variance, shared = target @ own, cross.T @ own
     if variance > 0:
         information += np.outer(shared, shared) / variance

@@ -25,14 +25,7 @@ from skanchor.bias.protocol import linearity, span_names
 from skanchor.results.intervals import relative_spread
 
 _OF_TESTS = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
-_OF_JUDGES = [
-    *("sensitivity_error", "sensitivity_z", "residual_share"),
-    *("outside_features", "effective_share", "largest_ratio"),
-]
-_OF_MODELS = [
-    *("residual_share", "largest_influence", "correction_z"),
-    *("outside_scores", "self_judged", "df"),
-]
+_OF_OVERLAP = ["outside_features", "effective_share", "largest_ratio"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,110 +103,100 @@ def diagnose(
     -------
     Diagnostics
     """
-    X, scores = sample.X, moments[0]
-    judges = pd.DataFrame(
-        np.hstack([check.judges.to_numpy(float), _by_judge(sample, sums, solution)]),
-        check.judges.index,
-        [*_OF_TESTS, *_OF_JUDGES],
-    )
-    models = pd.DataFrame(
-        _by_model(X, sums, solution, moments, plug_in, largest)[X.is_new],
-        label_index(X.models[X.is_new], "model"),
-        _OF_MODELS,
-    )
-    ridge_share, old = 1.0, ~X.is_new
+    X, (scores, errors, df), old = sample.X, moments, ~sample.X.is_new
+    # A score that is certain, or known to no row, has no such shares.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        judges = check.judges.assign(**_by_judge(sample, sums, solution))
+        models = {
+            "residual_share": _residual_share(sums, solution),
+            "largest_influence": (largest / errors) ** 2,
+            "correction_z": (scores - plug_in) / errors,
+            "outside_scores": _outside(X, scores),
+            "self_judged": _self_judged(X, sums),
+            "df": df,
+        }
+        historical = _historical(X, sums, solution, btl, is_joint)
+        style = _style(X, solution, btl.bias_)
+    table = pd.DataFrame(models, label_index(X.models, "model"), dtype=np.float64)
+    table[largest == 0] = np.nan
+    ridge_share = 1.0
     if btl.alpha:
         assert X.scores is not None
         ridge_share = relative_spread(X.scores[old], scores[old])
     return Diagnostics(
         judges,
-        models,
+        table[X.is_new],
         _item_effects(X, solution),
         check.p_value,
         arrivals,
         scale_z=1.0 / solution.scale_error if solution.scale_error else np.nan,
         ridge_share=ridge_share,
-        historical=_historical(X, sums, solution, btl, is_joint),
+        historical=pd.DataFrame(historical, label_index(X.models, "model"))[old],
         # A stored history has no rows, so that its ties cannot be counted.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
-        style=_style(X, solution, btl.bias_),
+        style=style,
         grouped=sample.is_grouped,
         with_items=solution.layout.has_item_effects,
     )
 
 
-def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> Array:
-    """How well each judge tells models apart, and whether arrivals are like history.
-
-    Of shape (n_judges, 6), columns as in ``_OF_JUDGES``.
-    """
-    layout, found = solution.layout, np.full((len(sample.X.judges), 6), np.nan)
-    slopes = solution.fit.x[layout.sensitivities][1:]
-    errors = found[:, 0] = solution.sensitivity_errors
-    found[:, 1] = np.divide(slopes, errors, out=found[:, 1], where=errors > 0)
-    scores, n = solution.fit.scores, layout.n_items
+def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> dict[str, Array]:
+    """How well each judge tells models apart, and whether arrivals are like history."""
+    fit, n, errors = solution.fit, solution.layout.n_items, solution.sensitivity_errors
+    shares = np.full(len(errors), np.nan)
     for source, every in enumerate(sums.all[1:], start=1):
-        total = scores @ every.gram[:n, :n] @ scores
+        total = fit.scores @ every.gram[:n, :n] @ fit.scores
         if source in solution.grams:
             # Verdicts that are certain leave nothing.
-            left = scores @ solution.beside_span(source)[:n, :n] @ scores
-            found[source - 1, 2] = left / total if total > 0 else 0.0
+            left = fit.scores @ solution.beside_span(source)[:n, :n] @ fit.scores
+            shares[source - 1] = left / total if total > 0 else 0.0
+    slopes = fit.x[solution.layout.sensitivities][1:]
     known = historical_features(sample) if sums.features is None else sums.features
-    found[:, 3:] = feature_overlap(sample, known)
-    return found
+    overlap = zip(_OF_OVERLAP, feature_overlap(sample, known).T, strict=True)
+    return {
+        "sensitivity_error": errors,
+        "sensitivity_z": np.where(errors > 0, slopes / errors, np.nan),
+        "residual_share": shares,
+        **dict(overlap),
+    }
 
 
-def _by_model(
-    X: Comparisons,
-    sums: FitSums,
-    solution: Solution,
-    moments: tuple[Array, Array, Array],
-    plug_in: Array,
-    largest: Array,
-) -> Array:
-    """Of each model what ``_OF_MODELS`` names, of shape (n_models, 6)."""
-    (scores, errors, df), items, n = moments, X.items, len(X.models)
-    low, high, total, left = np.zeros((4, n))
-    for code in np.unique(items.context):
-        inside = items.context == code
-        old = scores[inside & ~X.is_new]
-        low[inside], high[inside] = old.min(), old.max()
+def _residual_share(sums: FitSums, solution: Solution) -> Array:
+    """Share of what rows say of each model that biases cannot imitate."""
+    n, (total, left) = len(sums.verdicts), np.zeros((2, len(sums.verdicts)))
     for source, slope in enumerate(solution.fit.x[solution.layout.sensitivities]):
         if source in solution.grams:
             total += slope**2 * sums.all[source].gram.diagonal()[:n]
             left += slope**2 * solution.beside_span(source).diagonal()[:n]
-    judges = X.judges.tolist()
-    names = [items.models[code] for code in items.model]
-    by_itself = [
-        sums.rows[1 + judges.index(name), at]
-        if isinstance(name, str) and name in judges
-        else 0.0
-        for at, name in enumerate(names)
-    ]
-    outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
-    verdicts = sums.rows[PEOPLE + 1 :].sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        table = np.column_stack(
-            [
-                left / total,
-                (largest / errors) ** 2,
-                (scores - plug_in) / errors,
-                outside / (high - low),
-                by_itself / np.maximum(verdicts, 1.0),
-                df,
-            ]
-        )
-    table[largest == 0] = np.nan
-    return table
+    return left / total
+
+
+def _outside(X: Comparisons, scores: Array) -> Array:
+    """Distance beyond the historical scores of the context, in that of their range."""
+    found = np.zeros(len(scores))
+    for code in np.unique(X.items.context):
+        inside = X.items.context == code
+        old = scores[inside & ~X.is_new]
+        low, high = old.min(), old.max()
+        beyond = np.maximum(scores - high, low - scores) / (high - low)
+        found[inside] = np.maximum(beyond, 0.0)[inside]
+    return found
+
+
+def _self_judged(X: Comparisons, sums: FitSums) -> Array:
+    """Share of the verdicts on each model from a judge of its own name."""
+    judges, items = X.judges.tolist(), X.items
+    verdicts = sums.rows[PEOPLE + 1 :]
+    by_itself = np.zeros(len(X.models))
+    for at, name in enumerate(items.models[items.model]):
+        if isinstance(name, str) and name in judges:
+            by_itself[at] = verdicts[judges.index(name), at]
+    return by_itself / np.maximum(verdicts.sum(axis=0), 1.0)
 
 
 def _historical(
-    X: Comparisons,
-    sums: FitSums,
-    solution: Solution,
-    btl: BTLRegressor,
-    is_joint: bool,
-) -> pd.DataFrame:
+    X: Comparisons, sums: FitSums, solution: Solution, btl: BTLRegressor, is_joint: bool
+) -> dict[str, Array]:
     """Votes of each historical model, error of its human score, and what it does."""
     scores, n = solution.fit.scores, len(X.models)
     error = np.asarray(align(np.sqrt(np.diag(btl.covariance_)), btl.models_, X.models))
@@ -226,9 +209,8 @@ def _historical(
     columns = {"votes": sums.rows[PEOPLE], "human_error": error, "score_noise": noise}
     if btl.bias_ is not None:
         left = solution.beside_span(PEOPLE).diagonal()[:n]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            columns["residual_share"] = left / sums.all[PEOPLE].gram.diagonal()[:n]
-    return pd.DataFrame(columns, label_index(X.models, "model"))[~X.is_new]
+        columns["residual_share"] = left / sums.all[PEOPLE].gram.diagonal()[:n]
+    return columns
 
 
 def _style(X: Comparisons, solution: Solution, bias: Any) -> pd.DataFrame:
@@ -236,8 +218,7 @@ def _style(X: Comparisons, solution: Solution, bias: Any) -> pd.DataFrame:
     at, values, names = solution.layout.span(PEOPLE), np.zeros((0, 3)), []
     if at.stop > at.start and linearity(bias) == "fixed":
         error = np.sqrt(solution.information.variances(at))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.column_stack([bias.coef_, error, bias.coef_ / error])
+        values = np.column_stack([bias.coef_, error, bias.coef_ / error])
         names = span_names(bias, X.feature_names, len(values))
     index = pd.Index(names, name="column")
     return pd.DataFrame(values, index, ["coefficient", "standard_error", "z"])

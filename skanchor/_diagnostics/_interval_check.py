@@ -149,103 +149,92 @@ class IntervalCheck:
         -------
         IntervalCheck
         """
-        error = table["standard_error"].to_numpy(np.float64)
-        human = table["true_error"].to_numpy(np.float64)
-        known = np.isfinite(error) & np.isfinite(human) & (error > 0)
-        if row_parts is None or item_parts is None:
-            sampling, items = np.diag(error**2 + human**2)[known][:, known], None
-        else:
-            rows = np.asarray(row_parts, dtype=np.float64)[known]
-            effects = np.asarray(item_parts, dtype=np.float64)[known]
-            sampling, items = rows @ rows.T, effects @ effects.T
-        tests = _Tests(table[known], sampling, items, item_df, level)
-        own, largest, top, direction = tests.table_of_models(), None, None, None
-        if known.any():
-            largest, top = tests.largest(own), tests.top()
-        if known.sum() > 2:
-            direction = tests.direction()
-        compatible, coverage_p = tests.coverage()
-        made = [coverage_p]
-        made += [test.p_value for test in (largest, top, direction) if test is not None]
+        errors = table[["standard_error", "true_error"]].to_numpy(np.float64)
+        known = np.isfinite(errors).all(axis=1) & (errors[:, 0] > 0)
+        tested, own = table[known], (errors[known] ** 2).sum(axis=1)
+        sampling, items = np.diag(own), np.zeros((len(own), len(own)))
+        if row_parts is not None and item_parts is not None:
+            parts = (np.asarray(one, float)[known] for one in (row_parts, item_parts))
+            sampling, items = (part @ part.T for part in parts)
+        misses = _Misses(tested, sampling + items, items, item_df)
+        compatible, coverage_p = misses.coverage()
+        largest = misses.largest() if len(own) else None
+        top = misses.top() if len(own) else None
+        direction = misses.direction() if len(own) > 2 else None
+        tests = (test for test in (largest, top, direction) if test is not None)
+        p_values = [coverage_p, *(test.p_value for test in tests)]
         return cls(
-            table.join(own),
+            table.join(misses.table),
             level,
             largest,
             top,
             direction,
             compatible,
-            int(known.sum()),
+            len(tested),
             coverage_p,
-            min(1.0, len(made) * min(made)),
+            min(1.0, len(p_values) * min(p_values)),
             item_effects,
         )
 
 
-class _Tests:
-    """Tests of models with the joint law of their misses."""
+class _Misses:
+    """Differences between the two scores of each model, with their joint law.
+
+    Parameters
+    ----------
+    models : DataFrame
+        The models, with both scores and their errors.
+    covariance, items : ndarray of shape (n_models, n_models)
+        Covariance of the differences, and the part of it from item effects.
+    item_df : float
+        Degrees of freedom of that part.
+    """
 
     def __init__(
-        self,
-        table: pd.DataFrame,
-        sampling: Array,
-        items: Array | None,
-        item_df: float,
-        level: float,
+        self, models: pd.DataFrame, covariance: Array, items: Array, item_df: float
     ):
-        self.table, self.item_df = table, item_df
-        judged, human, score, true_score = (
-            table[name].to_numpy(np.float64)
-            for name in ("standard_error", "true_error", "score", "true_score")
+        self.models, self.covariance, self.items = models, covariance, items
+        self.item_df = item_df
+        self.variance, self.item_variance = np.diagonal(covariance), np.diagonal(items)
+        self.difference = (models["score"] - models["true_score"]).to_numpy(float)
+        error = np.sqrt(self.variance)
+        z = self.difference / error
+        p = self._two_sided(z, self.variance, self.item_variance)
+        # Holm's holds although the variance of item effects is estimated without the
+        # very model that deviates most.
+        self.table = pd.DataFrame(
+            {"difference_error": error, "z": z, "p_adjusted": holm_adjust(p)},
+            models.index,
         )
-        self.difference = score - true_score
         # The models are ordered by a mean of both scores whose error is uncorrelated
         # with that of their difference: by the human score alone, its own noise would
         # make good models seem underrated.
-        share = human**2 / (judged**2 + human**2)
-        self.rank = rankdata(-(true_score + share * self.difference))
-        self.items = np.zeros_like(sampling) if items is None else items
-        self.covariance = sampling + self.items
-        self.variance = np.diagonal(self.covariance)
-        self.item_variance = np.diagonal(self.items)
-        # Draws must not depend on the order of the table.
-        order = np.lexsort((self.variance, self.difference))
-        errors = JointErrors.draw(self.covariance, items, item_df, order, DRAWS)
-        self.errors, self.ratio = errors.errors, errors.ratio
-        self.df = satterthwaite(self.variance, self.item_variance, item_df)
-        width = (table["high"] - table["low"]).to_numpy(np.float64)
-        # Half the length of an interval is this times its standard error.
-        self.quantile = width / 2.0 / judged
-        self.bound = judged**2 + human**2
-
-    def table_of_models(self) -> pd.DataFrame:
-        """Standard error, z and adjusted p-value of each difference."""
-        error = np.sqrt(self.variance)
-        z = self.difference / error
-        return pd.DataFrame(
-            # Holm's holds although the variance of item effects is estimated without
-            # the very model that deviates most.
-            {
-                "difference_error": error,
-                "z": z,
-                "p_adjusted": holm_adjust(_two_sided(z, self.df)),
-            },
-            index=self.table.index,
+        human, judged = (
+            models[name].to_numpy(float) ** 2
+            for name in ("true_error", "standard_error")
         )
+        share = human / (judged + human)
+        self.rank = rankdata(-(models["true_score"] + share * self.difference))
 
-    def largest(self, own: pd.DataFrame) -> Miss:
-        """Test of the largest miss, from the table of the models."""
+    def _two_sided(self, z: Any, variance: Any, items: Any) -> Array:
+        """Two-sided p-values, by the t law of a variance with a part from items."""
+        df = satterthwaite(np.atleast_1d(variance), np.atleast_1d(items), self.item_df)
+        return np.asarray(2.0 * t_distribution(df, -np.abs(np.atleast_1d(z))))
+
+    def largest(self) -> Miss:
+        """Test of the largest miss."""
         # Equal p-values, such as of one, are those of several models.
-        first = own["p_adjusted"] == own["p_adjusted"].min()
-        model = own["z"].abs()[first].idxmax()
-        z, p = own.loc[model, ["z", "p_adjusted"]]
+        first = self.table["p_adjusted"] == self.table["p_adjusted"].min()
+        model = self.table["z"].abs()[first].idxmax()
+        z, p = self.table.loc[model, ["z", "p_adjusted"]]
         return Miss(model, float(z), float(p))
 
     def top(self) -> Miss:
         """Test of the best model."""
         at = int(np.argmin(self.rank))
-        z = self.difference[at] / np.sqrt(self.variance[at])
-        p = _two_sided(np.atleast_1d(z), self.df[at : at + 1])
-        return Miss(self.table.index[at], float(z), float(p[0]))
+        z = float(self.table["z"].iloc[at])
+        p = self._two_sided(z, self.variance[at], self.item_variance[at])
+        return Miss(self.models.index[at], z, float(p[0]))
 
     def direction(self) -> Direction:
         """Test of the misses in the order of the models."""
@@ -253,28 +242,32 @@ class _Tests:
         # Weighted least squares of the misses on the rank, 1 for the best.
         centred = self.rank - weight @ self.rank / weight.sum()
         slope = weight * centred / (weight @ centred**2)
-        squares = slope**2
         # A common error of scale is among the misses only in second order: judges are
         # calibrated to the other models, whose misses thus have no trend in first
         # order. So the variance is at least that of uncorrelated misses.
-        items = max(slope @ self.items @ slope, squares @ self.item_variance)
-        total = max(slope @ self.covariance @ slope, squares @ self.variance)
-        df = satterthwaite(np.atleast_1d(total), np.atleast_1d(items), self.item_df)
-        found = float(slope @ self.difference)
-        p = _two_sided(np.atleast_1d(found / np.sqrt(total)), df)
-        return Direction(found * (len(self.rank) - 1), float(p[0]))
+        total, items = (
+            max(slope @ whole @ slope, slope**2 @ np.diagonal(whole))
+            for whole in (self.covariance, self.items)
+        )
+        trend = float(slope @ self.difference)
+        p = self._two_sided(trend / np.sqrt(total), total, items)
+        return Direction(trend * (len(self.rank) - 1), float(p[0]))
 
     def coverage(self) -> tuple[int, float]:
         """Number of models whose two scores agree, and the p-value of so few."""
+        models, items = self.models, self.item_variance[:, None]
+        # Draws must not depend on the order of the table.
+        order = np.lexsort((self.variance, self.difference))
+        draws = JointErrors.draw(
+            self.covariance, self.items, self.item_df, order, DRAWS
+        )
+        # Half the length of an interval is this times its standard error.
+        width = (models["high"] - models["low"]) / models["standard_error"] / 2.0
+        squares = models["standard_error"] ** 2 + models["true_error"] ** 2
         # Estimated variances in each draw, of shape (n_models, n_draws).
-        drawn = self.bound[:, None] + self.item_variance[:, None] * (self.ratio - 1.0)
-        bound = self.quantile[:, None] * np.sqrt(np.maximum(drawn, 0.0))
-        n_missed = (np.abs(self.errors) > bound).sum(axis=0)
-        compatible = int(self.table["compatible"].astype(bool).sum())
-        as_many = np.sum(n_missed >= len(self.table) - compatible)
+        drawn = squares.to_numpy(float)[:, None] + items * (draws.ratio - 1.0)
+        bound = width.to_numpy(float)[:, None] * np.sqrt(np.maximum(drawn, 0.0))
+        n_missed = (np.abs(draws.errors) > bound).sum(axis=0)
+        compatible = int(models["compatible"].astype(bool).sum())
+        as_many = np.sum(n_missed >= len(models) - compatible)
         return compatible, float((1 + as_many) / (1 + DRAWS))
-
-
-def _two_sided(z: Array, df: Array) -> Array:
-    """Two-sided p-values of the t law."""
-    return np.asarray(2.0 * t_distribution(df, -np.abs(z)))

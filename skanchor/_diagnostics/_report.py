@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -33,47 +33,11 @@ KINDS = (
 )
 """What a finding may be about."""
 
-OVERLOOKED = 0.01
-"""P-value of the item-effects check below which intervals that leave item effects out
-are warned of."""
-
-RESIDUAL_SHARE = 0.05
-"""Share of a gradient that the bias functions must leave."""
-
-SCALE_Z = 3.0
-"""Scale of the scores over its standard error: below, even intervals on its log scale
-miss mostly on one side."""
-
-RIDGE_SHARE = 0.9
-"""Distance of the scores under a ridge, in that of the corrected scores. Intervals are
-about so much too short: at .9 they cover .92, at .86 .87 did in a simulation, at .77
-.73."""
-
-CHANGED = 0.01
-"""P-value, among all judges, of a change on the rows of new models."""
-
 SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
 
-LARGEST_INFLUENCE = 0.1
-"""Share of the variance that one row, or group, may carry."""
-
-SCORE_NOISE = 0.03
-"""Variance that the error of one human score brings into the score differences by which
-judges are calibrated, in their own: .002 where votes are plenty, .04 for one model of
-ten with a dozen, .06 for the worst of three such, which cost a third more error."""
-
-CORRECTION = 3.0
-"""Size of the correction in standard errors."""
-
-BEYOND = 0.5
-"""Distance beyond the historical scores, as a share of their range."""
-
-OUTSIDE = 0.1
-"""Share of arrival rows in which one feature leaves the range of history."""
-
-EFFECTIVE_SHARE = 0.1
-"""Effective share of the historical rows after weighting them like arrivals."""
+CHANGED = 0.01
+"""P-value, among all judges, of a change on the rows of new models."""
 
 
 class Finding(NamedTuple):
@@ -95,9 +59,10 @@ class Finding(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A finding about each entry of a column of a table that lies beyond a limit.
+    """A finding about a number, or each entry of a column, that lies beyond a limit.
 
-    The text has the label of the entry as ``name``, and ``value`` and ``row``.
+    The text has the label of the entry as ``name``, and ``value``, ``row``, ``unit``
+    and ``times``, how many times as many rows would be enough.
     """
 
     kind: str
@@ -108,55 +73,80 @@ class _Rule(NamedTuple):
     text: str
 
 
+_INFORMATION = (
+    " {name!r}: features tell models apart so well that only {value:.1%} of the "
+    "information on it is left. Use fewer features or a simpler bias."
+)
 _RULES = (
+    _Rule(
+        "item-effects", "", "item_p", 0.01, np.inf,
+        "Judges deviate from models in ways that score and features do not explain "
+        "(p = {value:.2g}), which these intervals leave out: they are likely too "
+        "short.",
+    ),
+    # Below, even intervals on the log scale of the scores miss mostly on one side.
+    _Rule(
+        "scale", "", "scale_z", 3.0, np.inf,
+        "The human votes hardly determine the scale of the scores: it is {value:.2g} "
+        "standard errors from zero. Intervals that miss the true score then lie too "
+        "near zero. {times:.2g} times as many votes would be enough.",
+    ),
+    # Intervals are about so much too short: at .9 they cover .92, at .86 .87 did in a
+    # simulation, at .77 .73.
+    _Rule(
+        "scale", "", "ridge_share", 0.9, np.inf,
+        "The ridge shrinks the differences of the human scores to {value:.0%} of those "
+        "that the correction finds, and intervals are too short by about the same "
+        "factor. Choose a smaller ridge.",
+    ),
     _Rule(
         "weak-judge", "judges", "sensitivity_z", SENSITIVITY_Z, np.inf,
         "Judge {name!r} hardly tells models apart: its sensitivity is {value:.2g} "
         "times its standard error.",
     ),
+    # The variance that the error of one human score brings into the score differences
+    # by which judges are calibrated, in their own: .002 where votes are plenty, .04 for
+    # one model of ten with a dozen, .06 for the worst of three such, which cost a third
+    # more error.
     _Rule(
-        "few-votes", "historical", "score_noise", -np.inf, SCORE_NOISE,
+        "few-votes", "historical", "score_noise", -np.inf, 0.03,
         "Historical model {name!r} has {row[votes]:.0f} human votes: the error of its "
-        "human score is {row[human_error]:.2f} logits. Judges are calibrated to this "
-        "score, so its error affects all new models. Fit people and judges jointly, "
-        "add votes, or treat the model as new.",
+        "human score is {row[human_error]:.2f} logits. Judges are calibrated to it, so "
+        "that it affects all new models. Fit people and judges jointly, add votes, or "
+        "treat the model as new.",
     ),
+    # Share of a gradient that the bias functions leave.
     *(
-        _Rule(
-            "information", table, "residual_share", RESIDUAL_SHARE, np.inf,
-            what + " {name!r}: the features tell models apart so well that only "
-            "{value:.1%} of the information on it is left. Use fewer features or a "
-            "simpler bias.",
+        _Rule("information", table, "residual_share", 0.05, np.inf, what + _INFORMATION)
+        for table, what in (
+            ("judges", "Judge"),
+            ("models", "New model"),
+            ("historical", "Historical model"),
         )
-        for table, what in (("judges", "Judge"), ("models", "New model"))
     ),
+    # Share of the arrival rows, and effective share of the historical ones once they
+    # are weighted like arrivals.
     _Rule(
-        "information", "historical", "residual_share", RESIDUAL_SHARE, np.inf,
-        "Historical model {name!r}: its style tells it apart so well that only "
-        "{value:.1%} of the information in its votes is left to score it at equal "
-        "style. Use fewer features in the bias of people.",
-    ),
-    _Rule(
-        "overlap", "judges", "outside_features", -np.inf, OUTSIDE,
+        "overlap", "judges", "outside_features", -np.inf, 0.1,
         "Judge {name!r}: a feature of the new models lies outside the range of its "
         "historical rows in {value:.0%} of the rows; its bias is extrapolated there.",
     ),
     _Rule(
-        "overlap", "judges", "effective_share", EFFECTIVE_SHARE, np.inf,
+        "overlap", "judges", "effective_share", 0.1, np.inf,
         "Judge {name!r}: the features of the new models are rare among its historical "
         "rows (effective share {value:.1%}).",
     ),
     _Rule(
-        "influence", "models", "largest_influence", -np.inf, LARGEST_INFLUENCE,
+        "influence", "models", "largest_influence", -np.inf, 0.1,
         "One {unit} carries {value:.0%} of the variance of new model {name!r}.",
     ),
     _Rule(
-        "correction", "models", "correction_z", -CORRECTION, CORRECTION,
+        "correction", "models", "correction_z", -3.0, 3.0,
         "The correction moves new model {name!r} by {value:+.1f} standard errors: the "
         "fitted judges do not describe its rows.",
     ),
     _Rule(
-        "beyond", "models", "outside_scores", -np.inf, BEYOND,
+        "beyond", "models", "outside_scores", -np.inf, 0.5,
         "New model {name!r} lies far beyond the historical scores ({value:.0%} of "
         "their range), where no historical model shows how judges respond.",
     ),
@@ -286,12 +276,10 @@ class Diagnostics:
         list of Finding
         """
         found = [
-            *self._about_the_scale(),
             *self._beyond_limits(),
-            *self._about_changes(),
-            *self._about_curvature(),
-            *self._about_ties(),
-            *self._about_disagreements(),
+            *self._changes(),
+            *self._ties(),
+            *self._split(),
         ]
         return sorted(found, key=lambda finding: KINDS.index(finding.kind))
 
@@ -309,174 +297,131 @@ class Diagnostics:
         short: Any = in_short(found)
         return [Finding(one.code, str(one), one.subject) for one in short]
 
-    def _about_the_scale(self) -> Iterator[Finding]:
-        """What concerns all scores: item effects, and the scale of the votes."""
-        if self.item_p < OVERLOOKED and not self.with_items:
-            text = (
-                "Judges deviate from models in ways that score and features do not "
-                f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
-                "they are likely too short."
-            )
-            yield Finding("item-effects", text)
-
-        if self.scale_z < SCALE_Z:
-            needed = (SCALE_Z / max(self.scale_z, 1e-3)) ** 2
-            text = (
-                "The human votes hardly determine the scale of the scores: it is "
-                f"{self.scale_z:.2g} standard errors from zero. Intervals that miss "
-                f"the true score then lie too near zero. {needed:.2g} times as many "
-                "votes would be enough."
-            )
-            yield Finding("scale", text)
-        if self.ridge_share < RIDGE_SHARE:
-            text = (
-                "The ridge shrinks the differences of the human scores to "
-                f"{self.ridge_share:.0%} of those that the correction finds. The "
-                "correction removes most of this from the scores, but not from their "
-                "errors, so intervals are too short by about the same factor. Choose "
-                "a smaller ridge."
-            )
-            yield Finding("scale", text)
-
     def _beyond_limits(self) -> Iterator[Finding]:
+        unit = "group" if self.grouped else "row"
         for kind, name, column, low, high, text in _RULES:
-            table = getattr(self, name)
-            if column not in table:
+            table = getattr(self, name) if name else pd.DataFrame({column: [None]})
+            if column not in table or (kind == "item-effects" and self.with_items):
                 continue
-            values = table[column].to_numpy(np.float64)
+            values = table[column] if name else [getattr(self, column)]
+            values = np.asarray(values, dtype=np.float64)
             beyond = np.isfinite(values) & ((values < low) | (values > high))
             for at in np.flatnonzero(beyond):
-                about = table.index.tolist()[at]
-                unit = "group" if self.grouped else "row"
+                value, about = values[at], table.index.tolist()[at]
+                times = (low / max(value, 1e-3)) ** 2
                 statement = text.format(
-                    name=about, value=values[at], row=table.iloc[at], unit=unit
+                    name=about, value=value, row=table.iloc[at], unit=unit, times=times
                 )
-                yield Finding(kind, statement, (about,))
+                yield Finding(kind, statement, (about,) if name else ())
 
     @property
     def _determined(self) -> pd.Index:
         """New models of finite error: what judges make of others is anything."""
         return self.models.index[self.models["largest_influence"] > 0]
 
-    def _about_changes(self) -> Iterator[Finding]:
-        table = self.arrivals.changes
-        if not _is_any_below(CHANGED, table["p_adjusted"]):
+    def _changes(self) -> Iterator[Finding]:
+        """What judges do otherwise than the fit assumes."""
+        if not len(self._determined):
             return
-        flagged = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
-        table = table[flagged].sort_values("p_value")
-        table = table.reset_index()
+        table = self.arrivals.changes
+        table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
         # What all share need not be said of each, nor the other way round.
-        shared = table["judge"] == TOGETHER
-        table = table[:1] if shared[:1].any() else table[~shared]
-        for _, row in table.iterrows():
-            judge, change = row["judge"], row["change"]
-            who = "The judges together" if judge == TOGETHER else f"Judge {judge!r}"
-            verb = "" if judge == TOGETHER else "s"
-            way = "the wrong way round, " if row["value"] < 0 else ""
+        is_shared = table.index.get_level_values("judge") == TOGETHER
+        table = table[:1] if is_shared[:1].any() else table[~is_shared]
+        for key, row in table.iterrows():
+            judge, change = cast("tuple[Any, str]", key)
+            who = "Every judge" if judge == TOGETHER else f"Judge {judge!r}"
             what = (
-                f"tell{verb} models apart {way}{abs(row['value']):.2f} times as sharply"
-                if change == "sensitivity"
-                else f"favour{verb} the side shown first by {row['value']:+.2f} logits"
+                f"favours the side shown first by {row['value']:+.2f} logits on the "
+                "rows of new models, against the historical rows"
             )
-            than = "as in" if change == "sensitivity" else "against"
+            if change == "sensitivity":
+                way = "the wrong way round, " * (row["value"] < 0)
+                what = (
+                    f"tells models apart {way}{abs(row['value']):.2f} times as sharply "
+                    "on the rows of new models as in the historical rows"
+                )
             text = (
-                f"{who} {what} on the rows of new models {than} the historical rows "
-                f"(p = {row['p_adjusted']:.1g}), as if version or prompt had changed. "
-                f"{_moved(row)}"
+                f"{who} {what} (p = {row['p_adjusted']:.1g}), as if version or prompt "
+                f"had changed.{_moved(row)}"
             )
             about = (row["model"],) if judge == TOGETHER else (judge, row["model"])
             yield Finding("change", text, about)
-
-    def _about_curvature(self) -> Iterator[Finding]:
-        if not _is_any_below(CHANGED, self.arrivals.curvature["p_adjusted"]):
-            return
-        for judge, row in self._curved().iterrows():
+        curved = self.arrivals.curvature
+        # What tells models apart weakly has no scale that could be looked at.
+        is_clear = self.judges["sensitivity_z"].reindex(curved.index) >= SENSITIVITY_Z
+        curved = curved[(curved["p_adjusted"] < CHANGED) & is_clear]
+        for judge, row in curved.iterrows():
             how = "less" if row["value"] > 0 else "more"
-            is_moved = np.isfinite(row["shift"])
             text = (
                 f"Judge {judge!r} distinguishes models that are far apart {how} "
                 "sharply than its verdicts on close models suggest (p = "
                 f"{row['p_adjusted']:.1g}), but the fit assumes log-odds in proportion "
-                f"to the score difference.{' ' + _moved(row) if is_moved else ''}"
+                f"to the score difference.{_moved(row)}"
             )
-            about = (judge, row["model"]) if is_moved else (judge,)
+            about = (judge, row["model"]) if _moved(row) else (judge,)
             yield Finding("curved-scale", text, about)
 
-    def _curved(self) -> pd.DataFrame:
-        """Judges whose scales are curved, although straight ones are supposed."""
-        table = self.arrivals.curvature
-        # What tells models apart weakly has no scale that could be looked at.
-        clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
-        flagged = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
-        return table[flagged]
-
-    def _about_ties(self) -> Iterator[Finding]:
-        if self.ties.empty:
-            return
-        apart = apart_from_people(self.ties)
-        if len(apart):
-            people = float(self.ties["level"][PEOPLE])
-            judge = apart.index[int(apart.abs().argmax())]
-            others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
+    def _ties(self) -> Iterator[Finding]:
+        gaps = apart_from_people(self.ties)
+        if len(gaps):
+            people, judge = (
+                self.ties["level"][PEOPLE],
+                gaps.index[int(gaps.abs().argmax())],
+            )
+            others = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
             text = (
                 "How often two models tie depends on how good they are. Per logit of "
                 "their mean score, the log-odds of a tie change by "
-                f"{people:+.2f} where people vote, and by "
-                f"{people + apart[judge]:+.2f} with judge '{judge!s}'{others}. Because "
-                "a tie counts as half a win, scores of new models near the top or the "
-                "bottom of the leaderboard may be biased."
+                f"{people:+.2f} where people vote, and by {people + gaps[judge]:+.2f} "
+                f"with judge '{judge!s}'{others}. Because a tie counts as half a win, "
+                "scores of new models near the top or the bottom of the leaderboard "
+                "may be biased."
             )
-            yield Finding("ties", text, tuple(apart.index))
+            yield Finding("ties", text, tuple(gaps.index))
 
-    def _about_disagreements(self) -> Iterator[Finding]:
-        table = self.arrivals.models
-        if not _is_any_below(DISAGREE, table["p_value"]):
-            return
-        new = table.index.isin(self.models.index)
-        known = table.index.isin(self._determined)
-        most = (table["chi2"] / table["df"])[~new].max()
-        for model, row in table[known & (table["p_value"] < DISAGREE)].iterrows():
-            above = row["chi2"] / row["df"] > most
-            than = "about any old model" if above else "chance allows"
+    def _split(self) -> Iterator[Finding]:
+        """New models about which judges disagree."""
+        table, new = self.arrivals.models, self.models.index
+        found = table[table["p_value"] < DISAGREE]
+        old = table[~table.index.isin(new)]
+        most = (old["chi2"] / old["df"]).max()
+        for model, row in found[found.index.isin(self._determined)].iterrows():
+            is_worst = row["chi2"] / row["df"] > most
+            than = "about any old model" if is_worst else "chance allows"
+            error = "Its error does not allow for that."
+            if row["scale"] > 1.0:
+                error = f"Its error is scaled up by {row['scale']:.1f}."
             text = (
-                f"Judges disagree about {model!r} more than {than}: they place it "
-                f"from {row['lowest']:.1f} to {row['highest']:.1f} "
-                f"(p = {row['p_value']:.1g}). "
-                + (
-                    f"Its error is scaled up by {row['scale']:.1f}."
-                    if row["scale"] > 1.0
-                    else "Its error does not allow for that."
-                )
+                f"Judges disagree about {model!r} more than {than}: they place it from "
+                f"{row['lowest']:.1f} to {row['highest']:.1f} (p = "
+                f"{row['p_value']:.1g}). {error}"
             )
             yield Finding("disagreement", text, (model,))
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
-        if not is_heard(DiagnosticWarning):
-            return
-        found = self.findings_in_short()
+        found = self.findings_in_short() if is_heard(DiagnosticWarning) else []
         if not found:
             return
+        kinds = {finding.kind for finding in found}
         text = [finding.statement for finding in found]
-        if len(self._curved()):
+        if "curved-scale" in kinds:
             text.append(
                 "Compare with item_effects='random', and look at the plot of item "
                 "effects, ItemDeviationDisplay."
             )
-        if not self.ties.empty and len(apart_from_people(self.ties)):
+        if "ties" in kinds:
             text.append("Compare with ties='drop'.")
         subject = [label for finding in found for label in finding.subject]
         warn(DiagnosticWarning(" ".join(text), code="diagnostics", subject=subject))
 
 
 def _moved(row: pd.Series) -> str:
-    """What a parameter that the fit leaves out would change."""
+    """What a parameter that the fit leaves out would change; empty if nothing."""
+    if not np.isfinite(row["shift"]):
+        return ""
     return (
-        f"Taking this into account changes the score of {row['model']!r} by "
+        f" Taking this into account changes the score of {row['model']!r} by "
         f"{row['shift']:+.2f}."
     )
-
-
-def _is_any_below(limit: float, values: pd.Series) -> bool:
-    """Whether a finding is possible at all; most often none is, and pandas is slow."""
-    return bool((values.to_numpy() < limit).any())

@@ -87,7 +87,7 @@ def apart_from_people(table: pd.DataFrame) -> pd.Series:
     Series
         By judge.
     """
-    if PEOPLE not in table.index:
+    if table.empty:
         return pd.Series(dtype=float)
     people, judges = table.loc[PEOPLE], table.drop(index=PEOPLE)
     gap = judges["level"] - people["level"]

@@ -14,12 +14,12 @@ from skanchor._battles import Comparisons, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.pipeline_fit import PipelineFit, carried_by
+from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.fit import Fit
 from skanchor._model.newton import fitted, steps_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import source_rows, without_columns
+from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.warning_log import warn
@@ -207,8 +207,6 @@ def _laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
         scores=np.where(X.is_new, 0.0, known),
         sensitivities=np.nan_to_num(slopes),
         deviations=None,
-        item_covariance=None,
     )
-    biases = np.zeros(len(X)) if X.biases is None else X.biases
     rows = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
-    return carried_by(X), source_rows(rows, without_columns(rows, biases))
+    return carried(X), source_rows(rows)

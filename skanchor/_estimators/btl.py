@@ -17,6 +17,13 @@ from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.human_bias import Scale, fit_votes, vote_biases
+from skanchor._estimators.votes import (
+    SENTENCES,
+    HumanVotes,
+    check_any_votes,
+    check_graph,
+    warn_of_silence,
+)
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
@@ -25,16 +32,10 @@ from skanchor._model.one_sided import OpenScores, dispersion_of
 from skanchor._sample.row_rules import TIES
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
-from skanchor._votes import (
-    HumanVotes,
-    check_any_votes,
-    check_graph,
-    warn_of,
-    warn_of_silence,
-)
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.exceptions import BattlesError
+from skanchor.warning_log import warn_of
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -224,10 +225,11 @@ class BTLRegressor(ComparisonEstimator):
         )  # fmt: skip
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         if not self.converged_:
-            warn_of("scores-not-converged", n_iter=self.n_iter_)
+            warn_of(SENTENCES, "scores-not-converged", n_iter=self.n_iter_)
         far = self.models_[fit.is_far].tolist()
         if far:
-            warn_of("scores-at-bound", far, bound=self.score_bound)
+            facts: dict[str, Any] = {"some": far[:5], "bound": self.score_bound}
+            warn_of(SENTENCES, "scores-at-bound", far, **facts)
         self.unbounded_ = fit.is_far | (fit.scale < 0)
         self._side = np.where(fit.is_far, fit.side, 0)
         self.scores_ = pd.Series(fit.reported, index=self._index, name="score")
@@ -239,7 +241,8 @@ class BTLRegressor(ComparisonEstimator):
         errors = ScoreErrors.of(votes.cells, fit, ridge)
         self.unbounded_ = self.unbounded_ | errors.is_uncertain
         if errors.is_uncertain.any():
-            warn_of("votes-too-light", self.models_[errors.is_uncertain].tolist())
+            light = self.models_[errors.is_uncertain].tolist()
+            warn_of(SENTENCES, "votes-too-light", light, number=len(light))
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
@@ -252,7 +255,7 @@ class BTLRegressor(ComparisonEstimator):
         else:
             covariance, is_lost = errors.of_groups(votes.totals(groups, errors))
         if groups is not None and is_lost:
-            warn_of("residuals-cancel", n_groups=len(np.unique(groups)))
+            warn_of(SENTENCES, "residuals-cancel", n_groups=len(np.unique(groups)))
         else:
             warn_of_silence(errors, self.models_)
         if sample.raters is not None:
@@ -309,7 +312,7 @@ class BTLRegressor(ComparisonEstimator):
         self._side = np.zeros(0, dtype=np.intp)
         self.dispersion_, self.open_rows_ = 1.0, None
         self.converged_, self.n_iter_ = True, 1
-        warn_of("only-self-comparisons")
+        warn_of(SENTENCES, "only-self-comparisons")
 
     @property
     def _index(self) -> pd.Index:

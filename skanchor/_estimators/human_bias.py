@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._battles import HUMAN, Comparisons, usable_features
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
 from skanchor._model.influence import influence_of
-from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import separation_of
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import biases_of, source_rows, spans_of
+from skanchor._sample.source_rows import biases_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner
-from skanchor.bias.protocol import linearity, rejoined
+from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import make_learner
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.warning_log import warn
@@ -130,13 +131,13 @@ def fit_bias(
 
 
 def _votes(sample: Sample, scale: NDArray[np.intp] | None = None) -> Sample:
-    """The sample, in which only votes on historical models of one scale weigh."""
+    """Rows of people alone, of which votes on historical models of one scale weigh."""
     X = sample.X
     counts = X.is_human & ~X.involves_new & sample.counts
     if scale is not None:
         counts &= (scale[X.left] >= 0) & (scale[X.left] == scale[X.right])
-    weight = np.where(counts, sample.weight, 0.0)
-    return replace(sample, X=usable_features(X, counts), weight=weight)
+    people = usable_features(X, counts).relabel(X.models, X.judges[:0])
+    return sample.with_battles(people).weighted(np.where(counts, sample.weight, 0.0))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -172,31 +173,22 @@ class VoteFit:
         number = scale.number
         votes = _votes(sample, number)
         unit = float(votes.weight[votes.weight > 0].mean())
-        votes = replace(votes, weight=votes.weight / unit)
-        (span,) = spans_of([learner], votes)
-        (rows,) = source_rows(votes, [span])
+        X = votes.X.with_columns(scores=scale.scores, new_models=())
+        votes = votes.with_battles(X).in_units(unit)
+        known = PipelineFit.of(votes, None, learner, alpha=scale.alpha)
+        (rows,) = known.sources
         # Models without a scale are a context of their own, and stay where they are.
         context = np.where(number < 0, number.max() + 1, number)
-        is_new, widths = np.zeros(len(number), dtype=bool), (len(span.coef),)
-        layout = Layout(is_new, context, np.arange(len(number)), widths, (False,))
-        ridge, x = np.zeros((2, layout.size))
-        ridge[layout.scores] = scale.alpha * rows.weight.sum()
-        ridge[layout.span(PEOPLE)] = span.ridge
-        x[layout.scores] = scale.scores
-        x[layout.scores] = layout.targets.T @ x
-        x[layout.sensitivities] = 1.0
-        x[layout.span(PEOPLE)] = span.coef
-        fit = Fit(layout, x, np.diag(ridge))
+        layout = replace(known.layout, context=context)
+        fit = replace(known.fit, layout=layout)
+        fit.x[layout.scores] = layout.targets.T @ fit.x
         if not is_fitted:
             free = layout.of_scores(number >= 0) | layout.of_source(PEOPLE)
             fit, _ = minimise(fit, [rows], [rows.weight], free, tolerance=_TOLERANCE)
             _check(fit, rows)
-            if len(span.coef):
-                learner = rejoined(learner, fit.x[layout.span(PEOPLE)])
-        weights = RieszWeights.solve(
-            fit, grams_of(fit, [rows], [rows.weight]), fit.precision
-        )
-        return cls(learner, rows, weights, unit)
+            learner = known.moved(fit).voters()
+        grams = grams_of(fit, [rows], [rows.weight])
+        return cls(learner, rows, RieszWeights.solve(fit, grams, fit.precision), unit)
 
     @property
     def scores(self) -> Array:

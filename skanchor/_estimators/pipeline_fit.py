@@ -35,8 +35,8 @@ class PipelineFit:
     ----------
     sample : Sample
         Rows that carry what the stages have learned, outcomes, weights and groups.
-    calibrator : JudgeCalibrator
-        Fitted.
+    calibrator : JudgeCalibrator or None
+        Fitted; None for people alone.
     human_bias : learner or None
         Fitted bias of people.
     fit : Fit
@@ -48,7 +48,7 @@ class PipelineFit:
     """
 
     sample: Sample
-    calibrator: JudgeCalibrator
+    calibrator: Any
     human_bias: Any
     fit: Fit
     sources: list[SourceRows]
@@ -58,7 +58,7 @@ class PipelineFit:
     def of(
         cls,
         sample: Sample,
-        calibrator: JudgeCalibrator,
+        calibrator: Any,
         human_bias: Any = None,
         *,
         covariance: Array | None = None,
@@ -71,8 +71,8 @@ class PipelineFit:
         sample : Sample
             Rows that carry scores, sensitivities, position and item effects; scores
             that are not known are taken for zero.
-        calibrator : JudgeCalibrator
-            Fitted.
+        calibrator : JudgeCalibrator or None
+            Fitted; None for people alone.
         human_bias : learner, optional
             Fitted bias of people.
         covariance : ndarray of shape (n_judges, n_judges), optional
@@ -86,12 +86,13 @@ class PipelineFit:
         """
         X = sample.X
         judges = X.judges.tolist()
-        learners = [human_bias, *map(calibrator.biases_.get, judges)]
-        spans = spans_of(learners, sample)
+        biases = getattr(calibrator, "biases_", {})
         flags = getattr(calibrator, "has_position_effect_", {})
+        spans = spans_of([human_bias, *map(biases.get, judges)], sample)
         positions = [bool(flags.get(judge, False)) for judge in judges]
         widths = [len(span.coef) for span in spans]
-        layout = layout_of(X, widths, positions, covariance is not None)
+        fit = carried(X, widths, positions, covariance)
+        layout = fit.layout
         bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
         if judges:
             limits = np.array(calibrator.sensitivity_bounds)[:, None]
@@ -102,7 +103,6 @@ class PipelineFit:
             ridge[layout.span(source)] = span.ridge
         votes = sample.counts & X.is_human & ~X.involves_new
         ridge[layout.of_scores(~X.is_new)] = alpha * sample.weight[votes].sum()
-        fit = carried(X, layout, covariance)
         for source, span in enumerate(spans):
             fit.x[layout.span(source)] = span.coef
         return cls(
@@ -262,7 +262,8 @@ class PipelineFit:
     def calibrated(self) -> JudgeCalibrator:
         """Copy of the calibrator with these parameters of judges."""
         X, layout, x = self.sample.X, self.layout, self.fit.x
-        found, judges = copy(self.calibrator), label_index(X.judges, "judge")
+        judges = label_index(X.judges, "judge")
+        found: JudgeCalibrator = copy(self.calibrator)
         slopes = without_rounding(x[layout.sensitivities][1:])
         found.sensitivities_ = pd.Series(slopes, judges, name="sensitivity")
         if X.position_effects is not None:
@@ -282,78 +283,55 @@ class PipelineFit:
         return rejoined(self.human_bias, self.fit.x[self.layout.span(PEOPLE)].copy())
 
 
-def layout_of(
+def carried(
     X: Comparisons,
-    widths: Sequence[int],
-    positions: Sequence[bool],
-    has_item_effects: bool,
-) -> Layout:
-    """Layout of the parameters of rows in their roles.
-
-    Parameters
-    ----------
-    X : Comparisons
-        The rows.
-    widths : sequence of int
-        Number of span columns of each source, people first.
-    positions : sequence of bool
-        Whether each judge has a position effect.
-    has_item_effects : bool
-        Whether judges have item effects.
-
-    Returns
-    -------
-    Layout
-    """
-    items = X.items
-    return Layout(
-        X.is_new,
-        items.context,
-        items.model,
-        tuple(widths),
-        (False, *positions),
-        has_item_effects,
-    )
-
-
-def carried(X: Comparisons, layout: Layout, covariance: Array | None) -> Fit:
-    """Parameters that rows carry, beside the prior of the item effects.
+    widths: Sequence[int] | None = None,
+    positions: Sequence[bool] | None = None,
+    covariance: Array | None = None,
+) -> Fit:
+    """Parameters that rows carry, beside the prior of their item effects.
 
     Parameters
     ----------
     X : Comparisons
         Rows; what they do not carry is zero, and a sensitivity one.
-    layout : Layout
-        Where each parameter lies. Spans are zero.
-    covariance : ndarray of shape (n_judges, n_judges) or None
-        Covariance of the item effects; None leaves their prior out.
+    widths : sequence of int, optional
+        Number of span columns of each source, people first. Their coefficients are
+        zero. None has no spans.
+    positions : sequence of bool, optional
+        Whether each judge has a position effect. None: if the rows carry any.
+    covariance : ndarray of shape (n_judges, n_judges), optional
+        Covariance of the item effects of one model; None leaves them out.
 
     Returns
     -------
     Fit
     """
+    items, n_judges = X.items, len(X.judges)
+    widths = (0,) * (1 + n_judges) if widths is None else tuple(widths)
+    if positions is None:
+        positions = [X.position_effects is not None] * n_judges
+    layout = Layout(
+        X.is_new,
+        items.context,
+        items.model,
+        widths,
+        (False, *positions),
+        covariance is not None,
+    )
     fit = Fit.start(layout)
-    x, precision = fit.x, fit.precision
+    x, at = fit.x, layout.item_effects
     if X.scores is not None:
         x[layout.scores] = np.nan_to_num(X.scores)
     if X.sensitivities is not None:
         x[layout.sensitivities][1:] = X.sensitivities
     if X.position_effects is not None:
         x[layout.position_effects][1:] = X.position_effects
-    at = layout.item_effects
-    if layout.has_item_effects and X.deviations is not None:
-        # The items of a model in several contexts have one effect together.
-        effects = np.zeros((len(X.judges), layout.n_models))
-        effects[:, layout.model] = np.nan_to_num(X.deviations)
-        x[at] = effects.ravel()
     if covariance is not None:
-        precision[at, at] = precision_of(covariance, layout.n_models)
+        fit.precision[at, at] = precision_of(covariance, layout.n_models)
+        if X.deviations is not None:
+            # The items of a model in several contexts have one effect together.
+            effects = np.zeros((n_judges, layout.n_models))
+            effects[:, layout.model] = np.nan_to_num(X.deviations)
+            x[at] = effects.ravel()
     return fit
-
-
-def carried_by(X: Comparisons) -> Fit:
-    """Parameters that rows carry, without those of biases."""
-    n_judges, covariance = len(X.judges), X.item_covariance
-    positions = [X.position_effects is not None] * n_judges
-    layout = layout_of(X, [0] * (1 + n_judges), positions, covariance is not None)
-    return carried(X, layout, covariance)

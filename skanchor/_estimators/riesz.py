@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +12,10 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._battles import Comparisons, Outcomes, usable_features
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.pipeline_fit import PipelineFit, carried_by
+from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.riesz import Solution
-from skanchor._model.sources import SourceRows, sigmoid, variance_of
+from skanchor._model.sources import sigmoid, variance_of
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
@@ -66,7 +65,7 @@ class RieszDebiaser(ComparisonEstimator):
     solution_ : Solution
         The solved system: weights and information of all parameters.
     learners_ : tuple of WeightFunctions
-        Learner of the weights of each source, people first.
+        Functions gamma in the weights of each source, people first.
     undetermined_ : ndarray of shape (n_models,)
         Whether the rows leave a score undetermined.
     identity_error_ : float
@@ -120,56 +119,35 @@ class RieszDebiaser(ComparisonEstimator):
         self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
     ) -> None:
         """Solve for the weights; ``start`` may have laid out the rows already."""
-        eta = sample.X.logits()
+        X, eta = sample.X, sample.X.logits()
         used = sample.counts & np.isfinite(eta)
-        by_features = used if self.human_bias is not None else used & ~sample.X.is_human
-        X = usable_features(sample.X, by_features)
-        is_laid_out = start is not None and bool((used == sample.counts).all())
+        is_whole = bool((used == sample.counts).all())
+        by_features = used if self.human_bias is not None else used & ~X.is_human
+        X = usable_features(X, by_features)
         sample = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
-        p = sigmoid(np.nan_to_num(eta))
-        curvature = np.where(sample.counts, sample.weight * variance_of(p), 0.0)
-        self.weighing_ = weighing = Weighing.of(
-            sample,
-            curvature,
-            self._part("learner"),
-            self.human_bias,
-            self.inner_folds,
-            seed_offset,
+        curvature = sample.weight * variance_of(sigmoid(np.where(used, eta, 0.0)))
+        learner = self._part("learner")
+        weighing = Weighing.of(
+            sample, curvature, learner, self.human_bias, self.inner_folds, seed_offset
         )
-        if start is not None and is_laid_out and weighing.are_biases(start.learners):
+        if start is not None and is_whole and weighing.are_biases(start.learners):
             # The columns of the weights are those of the biases.
             rows = [replace(a, offset=start.fit.bias(a)) for a in start.sources]
         else:
-            rows = weighing.rows(sample, _biases(X))
-        fit = weighing.fit(carried_by(X))
-        self.models_, self.judges_ = X.models, X.judges
-        self._keep(Solution.of(fit, rows, weighing.prior(fit, X, curvature)))
-        keys, codes = X.source_keys, X.sources
-        totals = np.bincount(codes + 1, sample.weight)[1:]
-        self._source_totals = list(zip(keys, totals.tolist(), strict=True))
+            rows = weighing.rows(sample)
+        fit = carried(X, covariance=X.item_covariance)
+        fit = fit.with_spans(weighing.widths)
+        self.keep(X, weighing, Solution.of(fit, rows, weighing.prior(fit)))
+        totals = np.bincount(X.sources + 1, sample.weight)[1:].tolist()
+        self._source_totals = dict(zip(X.source_keys, totals, strict=True))
 
-    def _keep(self, solution: Solution) -> None:
-        """Store a solution; flag scores that it leaves open, and warn of them."""
-        self.solution_ = solution
-        self.information_ = solution.information.matrix
-        self.identity_error_ = float(np.abs(solution.gap).max(initial=0.0))
-        self.undetermined_ = solution.weights.undetermined
-        if self.undetermined_.any():
-            warn_of_unidentified(self.models_[self.undetermined_])
-
-    def with_solution(
-        self,
-        models: NDArray[Any],
-        judges: NDArray[Any],
-        weighing: Weighing,
-        solution: Solution,
-    ) -> RieszDebiaser:
-        """Copy with weights that were solved from sums.
+    def keep(self, X: Comparisons, weighing: Weighing, solution: Solution) -> Self:
+        """Store solved weights, and warn of scores that these leave open.
 
         Parameters
         ----------
-        models, judges : ndarray
-            Labels.
+        X : Comparisons
+            Rows with the models and judges of the weights.
         weighing : Weighing
             Columns of the weights.
         solution : Solution
@@ -177,40 +155,24 @@ class RieszDebiaser(ComparisonEstimator):
 
         Returns
         -------
-        RieszDebiaser
+        self
         """
-        found = copy(self)
-        found.models_, found.judges_, found.weighing_ = models, judges, weighing
-        found._keep(solution)
-        return found
+        self.models_, self.judges_ = X.models, X.judges
+        self.weighing_, self.solution_ = weighing, solution
+        self.information_ = solution.information.matrix
+        self.identity_error_ = float(np.abs(solution.gap).max(initial=0.0))
+        self.undetermined_ = solution.weights.undetermined
+        if self.undetermined_.any():
+            warn_of_unidentified(X.models[self.undetermined_])
+        return self
 
     @property
     def learners_(self) -> tuple[WeightFunctions, ...]:
         """Functions in the weights of each source, people first."""
         return self.weighing_.functions
 
-    def rows(self, sample: Sample, *, is_training: bool = True) -> list[SourceRows]:
-        """Rows by source, with the columns of the weights.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows that carry the plug-in, with the roles and labels of ``fit``.
-        is_training : bool
-            Whether they are the rows of ``fit``.
-
-        Returns
-        -------
-        list of SourceRows
-        """
-        usable = np.isfinite(sample.X.logits())
-        sample = sample.weighted(np.where(usable, sample.weight, 0.0))
-        offset = _biases(sample.X)
-        return self.weighing_.rows(sample, offset, is_training=is_training)
-
     def _aligned(self, X: Battles) -> Comparisons:
-        encoded = self._encode(X)
-        aligned = encoded.relabel(self.models_, self.judges_)
+        aligned = self._encode(X).relabel(self.models_, self.judges_)
         lacks_judges = len(self.judges_) > 0 and aligned.sensitivities is None
         if aligned.scores is None or lacks_judges:
             raise BattlesError(
@@ -237,7 +199,7 @@ class RieszDebiaser(ComparisonEstimator):
         one = np.ones(len(aligned))
         sample = Sample(aligned, Outcomes(0.0 * one, np.array([0, 1]), 1), one)
         weights = np.zeros((len(aligned), len(self.models_)))
-        for part in self.rows(sample, is_training=False):
+        for part in self.weighing_.rows(sample, is_training=False):
             local = self.solution_.weights.local(part.source)
             weights[part.rows] = part.products(local)
         return weights
@@ -305,19 +267,14 @@ class RieszDebiaser(ComparisonEstimator):
         p = sigmoid(np.nan_to_num(aligned.logits()))
         squares = np.sum(self.weights(X) ** 2, axis=1)
         values = weight * p * (1.0 - p) * squares
-        keys, codes = aligned.source_keys, aligned.sources
-        known, total = dict(self._source_totals), 0.0
-        for code, key in enumerate(keys):
-            own = rows & (codes == code)
-            if own.any() and key in known:
-                total += known[key] * float(values[own].sum() / weight[own].sum())
+        total = 0.0
+        for code, key in enumerate(aligned.source_keys):
+            own = rows & (aligned.sources == code)
+            if own.any():
+                mean = float(values[own].sum() / weight[own].sum())
+                total += self._source_totals.get(key, 0.0) * mean
         targets = self.solution_.layout.targets
         return float(2.0 * np.sum(targets * self.solution_.weights.values) - total)
-
-
-def _biases(X: Comparisons) -> Array:
-    """Bias of each row, zero where it has none."""
-    return np.zeros(len(X)) if X.biases is None else np.nan_to_num(X.biases)
 
 
 def warn_of_unidentified(models: NDArray[Any]) -> None:

@@ -41,15 +41,23 @@ def biases_of(learner: Any, pairs: FeaturePairs, whose: str) -> Array:
     return values
 
 
+def rows_that_count(
+    sample: Sample,
+) -> Iterator[tuple[JudgeRows, NDArray[np.intp]]]:
+    """All rows of each source, people first, and the places of those that count."""
+    counts = sample.counts
+    for source in range(1 + len(sample.X.judges)):
+        cut = sample.X.by_judge(source - 1)
+        yield cut, np.flatnonzero(counts[cut.rows])
+
+
 def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
     """What of the bias of each source is linear in coefficients, and what is fixed.
 
     The ridge is in sums of losses, over the rows of history.
     """
-    X, found = sample.X, []
-    for source, learner in enumerate(learners):
-        cut, places = rows_that_count(sample, source)
-        none = np.zeros(0)
+    X, found, none = sample.X, [], np.zeros(0)
+    for (cut, places), learner in zip(rows_that_count(sample), learners, strict=True):
         span = LastStage(np.zeros((len(places), 0)), none, none)
         if learner is not None and X.features_left.shape[1] and len(places):
             pairs, weight = cut.pairs[places], sample.weight[cut.rows[places]]
@@ -63,44 +71,41 @@ def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
     return found
 
 
-def without_columns(sample: Sample, offset: Array) -> Iterator[LastStage]:
-    """Spans without columns: of each source, the part of its logits that is known."""
-    for source in range(1 + len(sample.X.judges)):
-        cut, places = rows_that_count(sample, source)
-        none = np.zeros(0)
-        yield LastStage(
-            np.zeros((len(places), 0)), none, none, offset[cut.rows[places]]
-        )
-
-
-def rows_that_count(sample: Sample, source: int) -> tuple[JudgeRows, NDArray[np.intp]]:
-    """All rows of a source, and the places among them of those that count."""
-    cut = sample.X.by_judge(source - 1)
-    return cut, np.flatnonzero(sample.counts[cut.rows])
-
-
-def source_rows(sample: Sample, spans: Iterable[LastStage]) -> list[SourceRows]:
+def source_rows(
+    sample: Sample, spans: Iterable[LastStage] | None = None
+) -> list[SourceRows]:
     """Rows by source, historical ones and those of new models apart.
 
     Parameters
     ----------
     sample : Sample
         All rows.
-    spans : iterable of LastStage
+    spans : iterable of LastStage, optional
         Columns of the rows of each source that count, and what is fixed of their bias.
+        Without them there are no columns, and the bias that the rows carry is fixed.
 
     Returns
     -------
     list of SourceRows
     """
-    X = sample.X
+    X, alone, none = sample.X, np.full(len(sample), -1), np.zeros(0)
     count = sample.multiplicity
     count = np.ones(len(sample)) if count is None else count
-    group, rater = _codes_of_groups(sample), sample.raters
-    rater = np.full(len(sample), -1) if rater is None else rater
-    found = []
-    for source, span in enumerate(spans):
-        cut, places = rows_that_count(sample, source)
+    rater = alone if sample.raters is None else sample.raters
+    biases = np.broadcast_to(0.0 if X.biases is None else X.biases, len(sample))
+    group = alone
+    if sample.groups is not None:
+        _, code, size = np.unique(
+            sample.groups, return_inverse=True, return_counts=True
+        )
+        group = np.where(size[code] > 1, code, -1)
+    if spans is None:
+        spans = (
+            LastStage(np.zeros((len(at), 0)), none, none, biases[cut.rows[at]])
+            for cut, at in rows_that_count(sample)
+        )
+    found, sources = [], zip(rows_that_count(sample), spans, strict=True)
+    for source, ((cut, places), span) in enumerate(sources):
         rest = np.broadcast_to(span.rest, len(places))
         involves_new = cut.involves(X.is_new)[places]
         for is_new in (False, True):
@@ -108,33 +113,14 @@ def source_rows(sample: Sample, spans: Iterable[LastStage]) -> list[SourceRows]:
             at = places[chosen]
             rows = cut.rows[at]
             if len(rows):
-                found.append(
-                    SourceRows(
-                        source,
-                        is_new,
-                        rows,
-                        cut.left[at],
-                        cut.right[at],
-                        cut.order[at].astype(np.float64),
-                        np.asarray(span.columns)[chosen],
-                        rest[chosen],
-                        sample.y[rows],
-                        sample.weight[rows],
-                        count[rows],
-                        group[rows],
-                        rater[rows],
-                        len(X.models),
-                    )
-                )
+                part = SourceRows(
+                    source, is_new, rows, cut.left[at], cut.right[at],
+                    cut.order[at].astype(np.float64), np.asarray(span.columns)[chosen],
+                    rest[chosen], sample.y[rows], sample.weight[rows], count[rows],
+                    group[rows], rater[rows], len(X.models),
+                )  # fmt: skip
+                found.append(part)
     return found
-
-
-def _codes_of_groups(sample: Sample) -> NDArray[np.intp]:
-    """Group of each row; -1 for a row that is the only one of its group."""
-    if sample.groups is None:
-        return np.full(len(sample), -1)
-    _, code, size = np.unique(sample.groups, return_inverse=True, return_counts=True)
-    return np.where(size[code] > 1, code, -1)
 
 
 def by_row(parts: Sequence[SourceRows], values: Sequence[Array], n_rows: int) -> Array:

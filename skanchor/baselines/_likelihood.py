@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
 from skanchor._estimators.btl import BTLRegressor
-from skanchor._estimators.pipeline_fit import carried_by
+from skanchor._estimators.pipeline_fit import carried
 from skanchor._model.btl_errors import LEAST_NOISE
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components, pair_sums
@@ -21,7 +21,7 @@ from skanchor._model.newton import minimise
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import source_rows, without_columns
+from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.warning_log import warn
@@ -57,9 +57,8 @@ def with_outcomes(sample: Sample, y: Array) -> Sample:
 
 def laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
     """Parameters that rows carry, and the rows by source, with their bias fixed."""
-    sample, biases = in_mean_units(sample), sample.X.biases
-    fixed = np.zeros(len(sample)) if biases is None else biases
-    return carried_by(sample.X), source_rows(sample, without_columns(sample, fixed))
+    sample = in_mean_units(sample)
+    return carried(sample.X), source_rows(sample)
 
 
 def minimum(

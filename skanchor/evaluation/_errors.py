@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from skanchor._battles import decide_roles
 from skanchor._battles.labels import positions
 from skanchor._estimators.btl import BTLRegressor
-from skanchor._estimators.pipeline_fit import carried_by
+from skanchor._estimators.pipeline_fit import carried
 from skanchor._model.influence import residuals, row_influence
 from skanchor._model.riesz import RieszWeights
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import source_rows, spans_of
+from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
 from skanchor.results import AnchorResult
 
@@ -45,7 +45,7 @@ class DifferenceErrors:
         X = decide_roles(sample.X, sample.weight, None)
         X = X.with_columns(scores=human.scores_for(X.models))
         rows = sample.with_battles(X)
-        fit, sources = carried_by(X), source_rows(rows, spans_of([None], rows))
+        fit, sources = carried(X), source_rows(rows)
         votes = next(part for part in sources if not part.is_new)
         gram = votes.information(votes.weight, fit.probabilities(votes))
         weights = RieszWeights.solve(fit, [(votes.source, gram)], fit.precision)

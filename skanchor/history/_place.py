@@ -175,9 +175,7 @@ def _fit_arrivals(
             arrivals, state.calibrator, None, fit, rows, (-no_bounds, no_bounds)
         ),
         is_joint=stages.fits_jointly(X),
-        debiaser=stages.debiaser.with_solution(
-            X.models, X.judges, Weighing(tuple(functions)), solution
-        ),
+        debiaser=copy(stages.debiaser).keep(X, Weighing(tuple(functions)), solution),
     )
     full, done = FullFit(stages, arrivals, chain, items, chain), []
     numbers = (number for plan in plans for number in range(len(plan)))

@@ -266,7 +266,7 @@ def fit_folds(
     fit, debiaser = known.fit, known.full.chain.debiaser
     assert debiaser is not None
     curvature = {rows.source: rows.curvature_of_rows for rows in known.sources[0]}
-    prior, trained = debiaser.weighing_.prior_of(fit.fit, curvature), []
+    prior, trained = debiaser.weighing_.prior(fit.fit, curvature), []
     for sources in known.sources:
         full = FitOfAllRows.of(fit.fit, known.steps(fit), sources, fit.bounds, prior)
         for number in range(reader.n_splits):

@@ -138,7 +138,7 @@ class FittedRows:
         elif in_closed_form:
             labels = ["people", *self.sample.X.judges.tolist()]
             learners = zip(labels, self.debiaser.learners_, strict=True)
-            free = [label for label, one in learners if not one.has_span]
+            free = [label for label, one in learners if one.inner]
             if free:
                 why = (
                     f"the learner of {free[0]} has no linear span, so that the "

@@ -124,7 +124,7 @@ class Plan:
         solution, sample = debiaser.solution_, fitted.sample
         fit = solution.fit.with_spans(solution.layout.widths)
         involved = np.where(sample.X.involves_new, sample.weight, 0.0)
-        rows = debiaser.rows(sample.weighted(involved))
+        rows = debiaser.weighing_.rows(sample.weighted(involved))
         kinds = Kinds.of(fitted, fit, rows)
         sources = [HUMAN, *sample.X.judges.tolist()]
         models = sample.X.models.tolist()

@@ -181,7 +181,7 @@ class Dropping:
         """All rows, with the columns of the weights; raters are not looked at."""
         debiaser = self.result.fitted.debiaser
         assert debiaser is not None
-        parts = debiaser.rows(self.sample)
+        parts = debiaser.weighing_.rows(self.sample)
         return [replace(one, rater=np.full(len(one), -1)) for one in parts]
 
     @property

@@ -23,7 +23,6 @@ from skanchor.baselines import (
     PerJudgeBTL,
 )
 from skanchor.bias import LinearBias
-from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 from skanchor.simulation import simulate_battles
@@ -143,14 +142,6 @@ def test_several_new_models_and_a_position_effect(name):
     assert_allclose(estimates[alone.models_], expected, atol=1e-8)
 
 
-def test_new_model_that_wins_everything_is_told(data):
-    new = (data.X.model_a == "new-model") | (data.X.model_b == "new-model")
-    y = np.where(new, data.X.model_a == "new-model", data.y).astype(float)
-    with pytest.warns(BoundWarning, match="won or lost every"):
-        score = DirectScore().fit(data.X, y).scores_.iloc[0]
-    assert score == pytest.approx(15.0, abs=1e-4)
-
-
 def test_judges_without_history_are_left_out_and_told(data):
     X = data.X.copy()
     arrivals = (X.model_a == "new-model") | (X.model_b == "new-model")
@@ -182,24 +173,7 @@ def test_swap_in_with_one_argument_and_search_over_methods(data):
     assert isinstance(nested.calibrator.bias, LinearBias)
 
 
-@pytest.mark.parametrize("name", ["DirectScore", "HistoricalPPR"])
-def test_leave_one_model_out_shows_what_a_method_offers(name, data):
-    table = leave_one_model_out(
-        BASELINES[name](), data.X, data.y, models=["model-01", "model-02"]
-    )
-    assert "standard_error" not in table and "rank" in table
-    assert ("score" in table) == (name == "DirectScore")
-    assert table["rank"].between(1, 6).all()
-
-
 # -------------------------------------------------------------------------- the oracle
-def test_groups_of_copies_are_as_good_as_one_row_in_the_oracle(data):
-    once = Oracle(truth=data.truth).fit(data.X, data.y)
-    X = pd.concat([data.X, data.X], ignore_index=True)
-    groups = np.tile(np.arange(len(data.X)), 2)
-    twice = Oracle(truth=data.truth).fit(X, np.tile(data.y, 2), groups=groups)
-    assert_allclose(twice.scores_, once.scores_, atol=1e-8)
-    assert_allclose(twice.standard_errors_, once.standard_errors_, rtol=1e-6)
 
 
 def test_the_oracle_has_no_error_for_a_model_that_won_every_row(data):

@@ -7,7 +7,6 @@ from baseline_fits import ByHand, solve
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit
-from sklearn.base import clone
 
 from skanchor import BTLRegressor
 from skanchor.baselines import (
@@ -35,21 +34,6 @@ def test_per_judge_btl(data):
     assert_allclose(found, np.mean(plug_in), atol=1e-6)
     found = PerJudgeBTL().fit(data.X, data.y).scores_
     assert_allclose(found, np.mean(direct), atol=1e-6)
-
-
-def test_a_judge_that_does_not_join_the_new_model_is_left_out_of_the_mean(data):
-    keep = ~((data.X.judge == "judge-2") & (
-        (data.X.model_a == "new-model") | (data.X.model_b == "new-model")
-    )).to_numpy()  # fmt: skip
-    X, y = data.X[keep], data.y[keep]
-    without = (X.judge != "judge-2").to_numpy()
-    for plug_in in (False, True):
-        baseline = PerJudgeBTL(plug_in_average=plug_in)
-        assert_allclose(
-            clone(baseline).fit(X, y).scores_,
-            clone(baseline).fit(X[without], y[without]).scores_,
-            atol=1e-8,
-        )
 
 
 def test_historical_ppr(data):

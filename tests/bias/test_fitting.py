@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from bias_battles import battles, scored
 from learners import Wrapped
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import (
@@ -10,14 +9,15 @@ from sklearn.preprocessing import (
     OneHotEncoder,
 )
 from sklearn.tree import DecisionTreeRegressor
+from tables import biased, scored
 
 from skanchor import (
     AnchorPipeline,
     JudgeCalibrator,
 )
 from skanchor._battles import FeaturePairs
-from skanchor.bias import AutoBias, BoostedBias, LinearBias
-from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias.fitting import TrainingRows, fit_learner
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 
@@ -81,7 +81,7 @@ def test_every_fold_draws_anew():
 
 
 def test_width_of_a_feature_map_may_change_between_fits_only():
-    data = battles(6)
+    data = biased(6)
     # A language that one row has is a column of the fits that see it.
     rng = np.random.default_rng(0)
     X = data.X.assign(**{f"lang_{s}": rng.integers(0, 3, len(data.X)) for s in "ab"})
@@ -113,25 +113,7 @@ def test_width_of_a_feature_map_may_change_between_fits_only():
     with pytest.raises(
         LearnerError, match=r"judge 'judge-1' failed: .* width must not"
     ):
-        JudgeCalibrator(LinearBias(by_rows)).fit(scored(data), data.y)
+        JudgeCalibrator(LinearBias(by_rows)).fit(scored(data.X, data.y), data.y)
     empty = FunctionTransformer(lambda x: np.where(x > 0, x, np.nan))
     with pytest.raises(LearnerError, match="returned NaN or infinite"):
-        JudgeCalibrator(LinearBias(empty)).fit(scored(data), data.y)
-
-
-def test_settings_are_compared_part_by_part():
-    def tree(depth):
-        return BoostedBias(DecisionTreeRegressor(max_depth=depth), max_rounds=5)
-
-    assert same_settings(tree(2), tree(2)) and not same_settings(tree(2), tree(3))
-    assert same_settings(AutoBias([tree(2), "linear"]), AutoBias([tree(2), "linear"]))
-    assert not same_settings(AutoBias([tree(2)]), AutoBias([tree(2), "linear"]))
-    # The weights follow a calibrator whose learner holds an estimator.
-    data = battles(6)
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(tree(2)), cv=2, item_effects=None, random_state=0
-    ).fit(data.X, data.y)
-    rounds = {j: b.n_rounds_ for j, b in anchor.calibrator_.biases_.items()}
-    assert {j: a.max_rounds for j, a in anchor.debiaser_.learner.items()} == {
-        j: 4 * n for j, n in rounds.items()
-    }
+        JudgeCalibrator(LinearBias(empty)).fit(scored(data.X, data.y), data.y)

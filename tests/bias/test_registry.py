@@ -1,16 +1,11 @@
 """Names of learners, and what a learner must have."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-import skanchor
 from skanchor.bias import BiasLearner, LinearBias, make_learner
-from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import LEARNERS
 
 
@@ -31,19 +26,3 @@ def test_learners_say_that_they_are_not_fitted(name):
     for ask in (learner.psi, learner.contrast):
         with pytest.raises(NotFittedError, match="is not fitted yet"):
             ask(rows)
-
-
-def test_linearity_is_asked_in_one_place():
-    class Stepwise:
-        def last_stage(self, pairs, sample_weight):
-            raise NotImplementedError
-
-    kinds = [linearity(one) for one in (LinearBias(), Stepwise(), object(), None)]
-    assert kinds == ["fixed", "learned", "none", "none"]
-    package = Path(skanchor.__file__).parent
-    asking = [
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if re.search(r'hasattr\([^\n]*"(span|last_stage)"\)', path.read_text("utf-8"))
-    ]
-    assert asking == ["bias/protocol.py"]

@@ -5,12 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor.baselines import (
-    DirectScore,
     HistoricalPPI,
     MeanShift,
 )
 from skanchor.bootstrap import Bootstrapped
-from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import SeparationWarning
 from skanchor.simulation import simulate_battles
 
@@ -58,16 +56,3 @@ def test_a_score_on_its_bound_has_no_error_of_zero():
     assert board.loc["model-01", ["low", "high"]].tolist() == [-np.inf, np.inf]
     contrast = method.contrasts().loc[("new-model", "model-01")]
     assert contrast[["low", "high"]].tolist() == [-np.inf, np.inf]
-
-
-def test_bootstrapped_percentiles_and_leave_one_model_out(data):
-    fit = Bootstrapped(kind="percentile", n_resamples=40, random_state=0)
-    fit.fit(data.X, data.y)
-    assert fit.contrasts().notna().all(axis=None)
-    table = leave_one_model_out(
-        Bootstrapped(DirectScore(), 40, random_state=0),
-        data.X,
-        data.y,
-        models=["model-01"],
-    )
-    assert {"low", "high", "covered", "rank_low"} <= set(table.columns)

@@ -7,11 +7,9 @@ import pytest
 from skanchor._battles import decide_roles
 from skanchor._sample.sample import Sample
 from skanchor.baselines import (
-    DirectScore,
     JointBTL,
 )
 from skanchor.bootstrap import Resampler, bootstrap
-from skanchor.simulation import simulate_battles
 
 
 def in_roles(data, weight=None, groups=None):
@@ -33,15 +31,6 @@ def test_rows_are_drawn_within_their_source_with_replacement(data):
     assert np.isin(counts, np.arange(20)).all()
 
 
-def test_weights_multiply_and_rows_without_weight_are_not_drawn(data):
-    n = len(data.y)
-    weight = np.tile([0.0, 2.0, 0.5], n)[:n]
-    counts = Resampler(in_roles(data, weight), seed=3).draw(0)
-    assert (counts[:, weight == 0] == 0).all()
-    assert set(np.unique(counts[:, weight == 2.0] % 2)) == {0.0}
-    assert set(np.unique(counts[:, weight == 0.5] % 0.5)) == {0.0}
-
-
 def test_groups_are_drawn_whole_from_those_that_span_the_same_sources(data):
     n = len(data.y)
     groups = np.random.default_rng(0).permutation(n) // 3
@@ -59,20 +48,6 @@ def test_groups_are_drawn_whole_from_those_that_span_the_same_sources(data):
     assert len(sizes) > 2 and sizes["rare"] >= 20
     drawn = by_group.first().groupby(spans).sum()
     assert (drawn.eq(sizes, axis=0)).all(axis=None)
-
-
-def test_groups_without_dependence_leave_the_errors():
-    """Groups of ten among eight judges are nearly all alone in what they span."""
-    many = simulate_battles(2000, 300, n_judges=8, random_state=2)
-    groups = np.random.default_rng(0).permutation(len(many.y)) // 10
-    options = dict(n_resamples=200, random_state=0)
-    rows, whole = (
-        bootstrap({"m": DirectScore()}, many.X, many.y, groups=g, **options)["m"]
-        for g in (None, groups)
-    )
-    # The ratio of two errors from 200 resamples has an error of 7 %.
-    ratio = whole.standard_errors / rows.standard_errors
-    assert ((ratio > 0.75) & (ratio < 1.33)).all()
 
 
 @pytest.mark.filterwarnings("ignore:.* copies of earlier ones")

@@ -118,14 +118,6 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
     assert code == 0 and "these rows count as independent, although" in " ".join(err)
 
 
-def test_all_models_of_a_history_are_historical(run, file, arrivals):
-    for flags in (["--new", NEW], ["--no-new"]):
-        code, _, err = run("history", "place", file, arrivals, *flags)
-        assert code == 2 and f"unrecognized arguments: {flags[0]}" in err[0]
-        code, _, err = run("history", "update", file, arrivals, *flags)
-        assert code == 2 and f"unrecognized arguments: {flags[0]}" in err[0]
-
-
 def test_counts_of_added_rows_mean_what_the_flag_says(run, file, battles, tmp_path):
     frame = load_demo().frame
     late = frame[(frame[["model_a", "model_b"]] == NEW).any(axis=1)]
@@ -181,18 +173,6 @@ def test_an_update_beside_another_one_loses_neither(tmp_path):
     rows = AnchorHistory.load(path).state_.facts["rows"]
     assert rows == len(old) + 50 * codes.count(0)
     assert {each.name for each in tmp_path.iterdir()} == {"history", "added.csv"}
-
-
-def test_names_of_a_history_do_not_move_the_cursor(run, tmp_path):
-    frame = load_demo().frame[["model_a", "model_b", "judge", "winner"]]
-    odd = "a\x1b]0;title\x07\x9b2J\nb"
-    frame = frame[frame["judge"] == "human"].replace(frame["model_a"][0], odd)
-    anchor = AnchorPipeline(cv=3, random_state=0)
-    history = AnchorHistory(anchor).fit(frame.drop(columns="winner"), frame["winner"])
-    history.save(tmp_path / "history")
-    code, out, _ = run("history", "show", tmp_path / "history")
-    assert code == 0 and "\x1b" not in out and "\x9b" not in out and "\x07" not in out
-    assert r"a\x1b]0;title\x07\x9b2J\nb" in out
 
 
 def test_a_full_disk_or_a_signal_leaves_the_old_history(file, battles, tmp_path):

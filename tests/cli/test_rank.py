@@ -17,7 +17,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
 from skanchor.reports.text import Ranking
-from skanchor.simulation import simulate_battles
 
 FAST = ["--set", "cv=2"]
 
@@ -129,14 +128,6 @@ def test_groups_by_the_old_or_the_new_name(run, whole, battles):
     for name in ("prompt_id", "topic"):
         renamed = run("rank", battles, *FAST, *flags, name)[1]
         assert renamed == grouped.replace("Groups: prompt_id", "Groups: topic")
-
-
-def test_features_by_name(run, whole, battles):
-    code, out, err = run("rank", battles, *FAST, "--features", " length, ")
-    assert (code, err) == (0, [])
-    assert "\nFeatures: length.\nColumns ignored: none.\n" in out
-    assert whole[1] != out
-    assert "\nFeatures: none; " in run("rank", battles, *FAST, "--features", "")[1]
 
 
 def board(found):
@@ -263,32 +254,6 @@ def test_formulas_are_written_as_text(run, battles, tmp_path):
     assert '"=1+1"' in out.with_suffix(".json").read_text()
 
 
-def test_historical_leaderboard(run, battles, tmp_path):
-    frame = pd.read_csv(battles)
-    frame = frame[frame["judge"] == "human"]
-    frame.to_csv(path := tmp_path / "b.csv", index=False)
-    code, out, err = run("rank", path, *FAST, "--no-new")
-    assert (code, err) == (0, [])
-    anchor = AnchorPipeline(cv=2, new_models=[], random_state=0)
-    anchor.fit(*split_battles(frame))
-    assert out == text_of(anchor)
-    result = json.loads(run("rank", path, *FAST, "--no-new", "--json")[1])
-    assert (len(result["models"]), result["contrasts"]) == (8, [])
-    code, _, err = run("rank", path, *FAST)
-    assert code == 2
-    assert "--no-new" in err[0]
-
-
-def test_position_effect_seed_and_jobs(run):
-    _, plain, _ = run("rank", "--demo", *FAST)
-    assert run("rank", "--demo", *FAST, "--n-jobs", "2")[1] == plain
-    assert run("rank", "--demo", *FAST, "--set", "random_state=1")[1] != plain
-    forced = ["--set", "calibrator__position_effect=true"]
-    code, out, _ = run("rank", "--demo", *FAST, "--json", *forced)
-    assert code == 0
-    assert all(judge["position_effect"] != 0 for judge in json.loads(out)["judges"])
-
-
 def test_any_parameter_by_its_name(run):
     flags = ["--set", "item_effects=null", "item_prior=[0.5, 8]"]
     flags += ["--set", "calibrator__bias=boosted", "historical_fit=two-step"]
@@ -347,54 +312,6 @@ def test_bad_file(run, tmp_path, name):
     assert err[0].startswith("skanchor: error: ")
     assert cause in err[0]
     assert "new_models" not in err[0]
-
-
-BAD_FLAGS = {
-    "rank": "--demo",
-    "rank x.csv --demo": "not both",
-    "rank --new x.csv": "FILE goes before --new",
-    "rank --human Human x.csv": "FILE goes before --human",
-    "rank --demo --human crowd": "--human goes with a FILE",
-    "rank --demo --no-new": "ivory-lynx",
-    "rank --demo --no-new --new ivory-lynx": "--no-new does not go with --new",
-    "rank --demo --level 95": "--level",
-    "rank --demo --set cv=1": "'cv' parameter of AnchorPipeline must be",
-    "rank --demo --n-jobs 0": "--n-jobs",
-    "rank --demo --new nobody": "nobody",
-    "rank --demo --groups topic": "topic",
-    "rank x.csv --columns left": "OLD=NEW",
-    "rank x.csv --labels left": "--labels: takes OLD=NEW",
-    "rank x.csv --labels A=B=1,A=B=0": "--labels has A=B twice",
-    "rank x.csv --mapping m.toml --columns a=b": "--columns edits what is proposed",
-    "rank x.csv --columns a=b,a=c": "twice",
-    "rank --demo --columns left=model_a": "--columns goes with a FILE",
-    "rank --demo --output /absent/folder/x": "no directory",
-    "rank --demo --output x.bmp": "known are .txt, .json",
-    "check --demo --output x.html": "unknown format",
-    "history place x y.csv --output x.html": "unknown format",
-    "rank --demo --json --output x.png": "--json",
-    "rank --demo --wrong": "--wrong",
-    "report": "invalid choice: 'report' (choose from",
-    "rank --demo --set": "expected at least one argument",
-    "rank --set cv=3 x.csv": "FILE goes before --set",
-    "rank --demo --set cv": "--set: takes NAME=VALUE, got 'cv'",
-    "rank --demo --set cv=3 cv=4": "--set has cv twice",
-    "rank --demo --set itm_effects=none": "did you mean item_effects",
-    "rank --demo --set calibrator__position=1": "calibrator__position_effect",
-    "rank --demo --set cv__x=1": "AnchorPipeline has no such parameter",
-    "rank --demo --set item_effects=maybe": "'item_effects' parameter of",
-    "fragility --demo": "invalid choice: 'fragility' (choose from",
-    "rank --demo --lev 0.9": "unrecognized arguments: --lev",
-}
-
-
-@pytest.mark.parametrize("command", BAD_FLAGS)
-def test_bad_flags(run, command):
-    code, out, err = run(*command.split())
-    assert (code, out) == (2, "")
-    assert len(err) == 1
-    assert err[0].startswith("skanchor: error: ")
-    assert BAD_FLAGS[command] in err[0]
 
 
 def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
@@ -465,16 +382,6 @@ def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
     code, out, _ = run("rank", path, "--no-new", "--human", "*")
     assert code == 0
     assert "m0" in out
-
-
-def test_a_folder_without_a_judge_is_refused(run, tmp_path):
-    data = simulate_battles(n_historical=300, n_new=20, n_models=4, random_state=0)
-    (folder := tmp_path / "rows").mkdir()
-    rows = data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y)
-    rows.to_parquet(folder / "rows.parquet")
-    flags = ("history", "build", folder, "--output", tmp_path / "history.anchor")
-    code, _, err = run(*flags)
-    assert code == 2 and "no column judge that says who decided" in err[-1]
 
 
 # ---------------------------------------------------------------------- a dry run

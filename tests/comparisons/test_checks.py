@@ -1,11 +1,10 @@
 """Rows and labels that are probably not meant: reported once, where they count."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tables import said
 
 from skanchor import BTLRegressor, split_battles
 from skanchor.exceptions import BattlesError
@@ -14,10 +13,8 @@ from skanchor.exceptions import BattlesError
 def reported(table, y=None, **kwargs):
     """Codes and texts of the warnings of a fit to a table."""
     y = np.arange(len(table)) % 2 if y is None else y
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        BTLRegressor(alpha=1.0).fit(table, y, **kwargs)
-    return {one.message.code: one.message for one in caught}
+    found = said(lambda: BTLRegressor(alpha=1.0).fit(table, y, **kwargs))
+    return {one.code: one for one in found}
 
 
 @pytest.mark.parametrize("of", [pd.DataFrame, pl.DataFrame])

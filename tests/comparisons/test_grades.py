@@ -1,10 +1,9 @@
 """Graded outcomes that scores would silently be wrong by."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tables import said
 
 from skanchor import AnchorHistory, AnchorPipeline
 from skanchor.large import fit_history
@@ -22,11 +21,8 @@ def battles():
     return data.X[["model_a", "model_b", "judge"]], y, late
 
 
-def said(call):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    return [str(each.message) for each in caught if "graded" in str(each.message)]
+def of_grades(call):
+    return [str(one) for one in said(call) if "graded" in str(one)]
 
 
 def graded(y, which):
@@ -37,20 +33,20 @@ def graded(y, which):
 def test_verdicts_graded_on_new_models_alone_are_told(battles):
     X, y, late = battles
     judged = (X["judge"] != "human").to_numpy()
-    assert said(lambda: ANCHOR.fit(X, y)) == []
+    assert of_grades(lambda: ANCHOR.fit(X, y)) == []
     # A sensitivity absorbs grades that history has, too.
-    assert said(lambda: ANCHOR.fit(X, graded(y, judged))) == []
-    (found,) = said(lambda: ANCHOR.fit(X, graded(y, judged & late)))
+    assert of_grades(lambda: ANCHOR.fit(X, graded(y, judged))) == []
+    (found,) = of_grades(lambda: ANCHOR.fit(X, graded(y, judged & late)))
     assert "['judge-1', 'judge-2', 'judge-3'] on new models are graded (" in found
-    (found,) = said(lambda: ANCHOR.fit(X, graded(y, judged & ~late)))
+    (found,) = of_grades(lambda: ANCHOR.fit(X, graded(y, judged & ~late)))
     assert "on historical models are graded (" in found
     # One judge of three.
     first = (X["judge"] == "judge-1").to_numpy()
-    (found,) = said(lambda: ANCHOR.fit(X, graded(y, late & first)))
+    (found,) = of_grades(lambda: ANCHOR.fit(X, graded(y, late & first)))
     assert "Verdicts of judges ['judge-1'] on new" in found
     # A few soft verdicts are no other kind.
     few = first & late & (np.arange(len(y)) % 20 == 0)
-    assert said(lambda: ANCHOR.fit(X, graded(y, few))) == []
+    assert of_grades(lambda: ANCHOR.fit(X, graded(y, few))) == []
 
 
 def test_ties_of_grades_in_part_do_not_depend_on_the_level():
@@ -63,10 +59,8 @@ def test_ties_of_grades_in_part_do_not_depend_on_the_level():
     sure = np.random.default_rng(0).choice([0.0, 0.25, 0.5], len(y))
     for which in (late, ~late):
         outcomes = np.where(judged & which, sure + (1.0 - 2.0 * sure) * y, y)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            fitted = clone(ANCHOR).fit(X, outcomes)
-        texts = " ".join(str(each.message) for each in caught)
+        fitted = clone(ANCHOR)
+        texts = " ".join(map(str, said(lambda y=outcomes: fitted.fit(X, y))))  # noqa: B023
         assert "models are graded" in texts and "How often two models tie" not in texts
         level = fitted.result_.diagnostics.ties["level"]
         assert level["human"] == 0.0 and level.drop("human").isna().all()
@@ -87,7 +81,7 @@ def test_a_history_knows_which_judges_graded(battles, by_batches, tmp_path):
         history.save(tmp_path / "history", overwrite=True)
         history = AnchorHistory.load(tmp_path / "history")
         for new in (y, graded(y, judged)):
-            found = said(lambda: history.place(X[late], new[late]))  # noqa: B023
+            found = of_grades(lambda: history.place(X[late], new[late]))  # noqa: B023
             assert len(found) == ((old is y) != (new is y))
     assert shares.keys() == {"judge-1", "judge-2", "judge-3"}
     mine = (X["judge"] == "judge-1").to_numpy() & ~late

@@ -5,10 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from battle_tables import KINDS, assert_same, columns_of, kinds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from tables import KINDS, assert_same, columns_of, kinds
 
 from skanchor import Comparisons
 from skanchor._battles import as_frame

@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from battle_tables import assert_same, columns_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
+from tables import assert_same, columns_of
 
 from skanchor import Comparisons
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from battle_tables import KINDS, columns_of, kinds
 from numpy.testing import assert_array_equal
+from tables import KINDS, columns_of, kinds
 
 from skanchor import Comparisons, split_battles
 from skanchor._battles import Outcomes

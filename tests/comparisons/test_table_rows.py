@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from battle_tables import KINDS, assert_same, columns_of, kinds
+from tables import KINDS, assert_same, columns_of, kinds
 
 from skanchor import Comparisons
 from skanchor._battles import Outcomes

@@ -1,11 +1,8 @@
 """The bundled table is the one that the package says it made."""
 
-import gzip
-from importlib.resources import files
-
 import numpy as np
 import pandas as pd
-from demo_table import make_demo, write_demo
+from demo_table import make_demo
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
@@ -21,15 +18,6 @@ def test_bundled_file_is_what_make_demo_makes():
     assert_allclose(made[numeric], frame[numeric], atol=1.01e-3)
     for name in frame.columns.difference(numeric):
         assert made[name].tolist() == frame[name].tolist()
-
-
-def test_rebuilt_file_reads_the_same(tmp_path):
-    write_demo(tmp_path / "a.csv.gz")
-    write_demo(tmp_path / "b.csv.gz")
-    packed = (tmp_path / "a.csv.gz").read_bytes()
-    assert packed == (tmp_path / "b.csv.gz").read_bytes()
-    bundled = (files("skanchor.datasets") / "data/demo_battles.csv.gz").read_bytes()
-    assert len(gzip.decompress(packed)) == len(gzip.decompress(bundled))
 
 
 def test_demo_contents():

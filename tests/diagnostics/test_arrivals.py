@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from item_battles import small
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import Dense
 from scipy.linalg import null_space
 from scipy.special import expit
 from scipy.stats import chi2
 from sklearn.base import clone
+from tables import liked
 
 from skanchor import (
     AnchorHistory,
@@ -86,7 +86,7 @@ def two_steps_by_dense_algebra(data):
 
 
 def test_changes_equal_dense_algebra():
-    data = small(item_sd=0.0, n_models=5)
+    data = liked(item_sd=0.0, n_models=5)
     check = look(data, historical_fit="two-step")
     found = check.changes
     X, dense, v, residual, curvature = two_steps_by_dense_algebra(data)
@@ -120,7 +120,7 @@ def test_changes_equal_dense_algebra():
 
 def test_disagreement_equals_dense_algebra():
     """Each judge has a score of its own for a model, whose common one is held fixed."""
-    data = small(item_sd=0.0, n_models=5, n_judges=3)
+    data = liked(item_sd=0.0, n_models=5, n_judges=3)
     found = look(data, historical_fit="two-step").models
     X, dense, v, residual, curvature = two_steps_by_dense_algebra(data)
     slope = dense.split(v)[1]
@@ -147,7 +147,7 @@ def test_disagreement_equals_dense_algebra():
 
 @pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_laws(item_effects):
-    data = small(n_judges=3)
+    data = liked(n_judges=3)
     one = look(data, item_effects=item_effects)
     # Rows in another order.
     at = np.random.default_rng(0).permutation(len(data.y))
@@ -270,7 +270,7 @@ def test_disagreement_may_be_left_out_of_the_error():
 
 def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
     """Judges without noise may contradict each other by any number of errors."""
-    data = small(n_judges=3, item_sd=0.0)
+    data = liked(n_judges=3, item_sd=0.0)
 
     factor = [1e4]
 
@@ -293,7 +293,7 @@ def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
 
 
 def test_one_judge_cannot_disagree():
-    found = look(small(n_judges=1, item_sd=0.0))
+    found = look(liked(n_judges=1, item_sd=0.0))
     assert found.models["chi2"].isna().all() and (found.models["scale"] == 1.0).all()
     assert found.changes.index.get_level_values("judge").unique().tolist() == [
         "judge-1"
@@ -301,7 +301,7 @@ def test_one_judge_cannot_disagree():
 
 
 def test_an_order_that_is_always_the_same_is_no_change():
-    data = small(item_sd=0.0)
+    data = liked(item_sd=0.0)
     _, sign = meets(data.X, NEW)
     shown = np.where(sign >= 0, "model_a", "model_b")
     found = look(data, X=data.X.assign(shown_first=shown))

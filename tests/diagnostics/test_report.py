@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from item_battles import small
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.base import clone
+from tables import liked, quiet
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._sample.sample import Sample
@@ -21,7 +21,7 @@ from skanchor.simulation import simulate_battles
 
 
 def test_what_they_say_of_clean_data():
-    data = small(item_sd=0.0)
+    data = liked(item_sd=0.0)
     anchor = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)
     seen = anchor.result_.diagnostics
     assert seen.messages() == [] and "no threshold is crossed" in repr(seen)
@@ -41,25 +41,25 @@ def test_what_they_say_of_clean_data():
 
 
 def test_a_judge_who_overrates_a_model_is_named():
-    data = small(seed=2, n_models=8, n_historical=6000, item_sd=0.0)
+    data = liked(seed=2, n_models=8, n_historical=6000, item_sd=0.0)
     X = data.X[["model_a", "model_b", "judge"]]
     y = np.asarray(data.y).copy()
-    liked = data.truth.historical_models[3]
+    favourite = data.truth.historical_models[3]
     fan = (X.judge == "judge-1").to_numpy()
     favour = np.random.default_rng(0).random(len(y)) < 0.4
-    y[fan & favour & (X.model_a == liked).to_numpy()] = 1
-    y[fan & favour & (X.model_b == liked).to_numpy()] = 0
+    y[fan & favour & (X.model_a == favourite).to_numpy()] = 1
+    y[fan & favour & (X.model_b == favourite).to_numpy()] = 0
     anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
     assert anchor.item_effects_ == "random"
     found = anchor.result_.diagnostics.deviations
     z = found.deviation / found.standard_error
-    assert z.idxmax() == ("judge-1", liked) and z.max() > 3
+    assert z.idxmax() == ("judge-1", favourite) and z.max() > 3
     assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
 
 
 @pytest.mark.parametrize("position", [False, True])
 def test_a_judge_that_only_ties_has_nothing_to_test(position):
-    data = small(item_sd=0.0)
+    data = liked(item_sd=0.0)
     lazy = (data.X.judge == "judge-1").to_numpy()
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=position), cv=3, random_state=0
@@ -75,16 +75,14 @@ def test_a_judge_that_only_ties_has_nothing_to_test(position):
     assert tests.loc["judge-1"].isna().all()
     assert tests.drop(index="judge-1").notna().all(axis=None)
     # The other judges are tested as if it were not there.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        others = clone(anchor).fit(data.X[~lazy], data.y[~lazy])
+    others = quiet(clone(anchor).fit, data.X[~lazy], data.y[~lazy])
     assert 0 < others.result_.diagnostics.item_p < 1
     assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_judges", [10, 11])
 def test_many_judges_with_one_fault_are_told_in_short(n_judges):
-    data = small(item_sd=0.0)
+    data = liked(item_sd=0.0)
     clean = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y).result_.diagnostics
     index = pd.Index([f"j{m}" for m in range(n_judges)], name="judge")
     judges = pd.DataFrame({"sensitivity_z": 1.0}, index=index)
@@ -135,7 +133,7 @@ def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
 
 def test_names_that_a_user_gives_a_table_stay_with_it():
     """Indexes of tables may not be those of other fits."""
-    data = small(item_sd=0.0)
+    data = liked(item_sd=0.0)
 
     def tables():
         found = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)

@@ -1,11 +1,10 @@
 """Historical models with few votes are told, and the groups that carry an interval."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from tables import quiet
 
 from skanchor import AnchorPipeline
 from skanchor.exceptions import DataWarning, DiagnosticWarning
@@ -53,9 +52,7 @@ def test_the_largest_influence_is_that_of_a_group():
     groups = np.arange(len(X))
     arrivals = np.flatnonzero(X.eq("new-model").any(axis=1))
     groups[arrivals] = arrivals[0] + np.arange(len(arrivals)) % 40
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        anchor = AnchorPipeline(**OPTIONS).fit(X, y, groups=groups)
+    anchor = quiet(AnchorPipeline(**OPTIONS).fit, X, y, groups=groups)
     new = anchor.comparisons_.is_new
     totals = pd.DataFrame(anchor.influence_[:, new]).groupby(groups).sum()
     share = (totals.abs().max().to_numpy() / anchor.standard_errors_.to_numpy()) ** 2

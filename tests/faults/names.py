@@ -1,14 +1,17 @@
-"""Names of models and judges, in fit and in predict; battles that occur twice."""
+"""Outcomes, and names of models and judges, in fit and in predict; rows given twice."""
 
+import numpy as np
 import pandas as pd
 from faults.battles import FIRST, FRAME, GHOST, NEW, fit, fitted, half, same_fit
 from faults.entries import Listing
 from numpy.testing import assert_allclose
 
+from skanchor import BTLRegressor
 from skanchor.exceptions import BattlesError, DataWarning
 
 FAULTS = Listing()
 call, table = FAULTS.call, FAULTS.table
+
 
 table(
     "A missing model name",
@@ -142,4 +145,79 @@ table(
 table(
     "Battles that occur twice, by two raters",
     lambda: COPIES.assign(rater=["one"] * len(FRAME) + ["two"] * 7),
+)
+
+
+# ---------------------------------------------------------------------------- outcomes
+
+MASKED = np.ma.masked_equal(np.where(np.arange(len(FRAME)) == 7, 2, 1), 2)
+
+
+def outcome(change):
+    return lambda: FRAME.assign(winner=change(FRAME["winner"]))
+
+
+table(
+    "An outcome label that is not known",
+    outcome(lambda y: y.map({1.0: "model_a", 0.0: "B it is"})),
+    raises=(
+        BattlesError,
+        r"Unknown outcome labels \['B it is'\], first in row \d; use ",
+    ),
+)
+table(
+    "A missing outcome",
+    outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"}).mask(y.index == 7)),
+    raises=(BattlesError, "1 missing outcomes, the first in row 7"),
+)
+table(
+    "Outcomes 1 and 2",
+    outcome(lambda y: y + 1),
+    raises=(BattlesError, r"in \[0, 1\]; row \d+ has 2"),
+)
+table(
+    "A NaN among numeric outcomes",
+    outcome(lambda y: y.mask(y.index == 4)),
+    raises=(BattlesError, r"must be in \[0, 1\]; row 4 has nan"),
+)
+table(
+    "Outcomes as text, bool, int or float",
+    outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"})),
+    check=lambda anchor: [
+        same_fit(other)
+        for other in (
+            anchor,
+            fit(FRAME.astype({"winner": bool})),
+            fit(FRAME.astype({"winner": int})),
+        )
+    ],
+)
+table(
+    "Dates as outcomes",
+    outcome(lambda y: pd.Timestamp("2026-01-01")),
+    raises=(BattlesError, "all labels or all numbers|Unknown outcome labels"),
+)
+call(
+    "Outcomes of 400 digits",
+    lambda: fit(FRAME.assign(winner=pd.Series([10**400] * len(FRAME), dtype=object))),
+    raises=(BattlesError, r"in \[0, 1\].*numbers too large for a float"),
+)
+call(
+    "Outcomes, ids or groups that are lists",
+    [
+        lambda: fit(FRAME.assign(winner=[[1]] * len(FRAME))),
+        lambda: fit(FRAME.assign(prompt_id=[[1]] * len(FRAME))),
+        lambda: fit(FRAME, groups=pd.Series([[1]] * len(FRAME))),
+        lambda: fit(FRAME.assign(shown_first=[["model_a"]] * len(FRAME))),
+    ],
+    raises=(BattlesError, r" holds \[.*\], a list; give text or numbers"),
+)
+call(
+    "Masked arrays",
+    [
+        lambda: fit(FRAME, groups=MASKED),
+        lambda: fit(FRAME, sample_weight=MASKED),
+        lambda: BTLRegressor().fit(FRAME.drop(columns="winner"), MASKED),
+    ],
+    raises=(ValueError, "masked entries, the first in row 7"),
 )

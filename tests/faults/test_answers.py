@@ -11,8 +11,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from faults import arrivals, features, judges, names, settings, tools, votes
 from faults.battles import fit, warnings_of
-from faults.collected import FAULTS
 from faults.entries import ROWS
 from sklearn.exceptions import ConvergenceWarning
 
@@ -20,6 +20,8 @@ from skanchor._cli import main
 from skanchor.exceptions import DiagnosticWarning, SkanchorWarning
 
 TESTS = Path(__file__).parents[1]
+MODULES = (arrivals, features, judges, names, settings, tools, votes)
+FAULTS = [entry for module in MODULES for entry in module.FAULTS]
 
 
 def entries(faults):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from tables import plan_of
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
 from skanchor._battles import decide_roles
@@ -102,6 +103,6 @@ def test_a_training_set_that_loses_the_only_joint_is_named():
     joins = (table["judge"] == "j") & both & table["model_b"].ne("new")
     # All sources are in all training sets.
     fold = np.where(joins, 0, 1 + np.arange(len(table)) % 2)
-    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    plan = plan_of(fold)
     with pytest.raises(DisconnectedError, match=r"Fold 0: .* 2 separate"):
         AnchorPipeline(historical_fit="joint", cv=plan, item_effects=None).fit(table, y)

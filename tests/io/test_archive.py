@@ -36,12 +36,6 @@ def test_what_is_written_is_read(path):
         np.testing.assert_array_equal(found.arrays[name], values)
 
 
-def test_the_same_content_is_the_same_file(path):
-    before = path.read_bytes()
-    write_archive(path, {"name": "é", "n": 1}, ARRAYS)
-    assert path.read_bytes() == before
-
-
 def test_a_hundred_cuts_and_flipped_bits_are_refused(path):
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -59,8 +53,8 @@ def test_a_hundred_cuts_and_flipped_bits_are_refused(path):
 MISTAKEN = {
     b"skanchor history, format 3\n": "newer skanchor .format 3; this one reads",
     b"skanchor history, format 1\n": "by skanchor 0.1.0 .*: fit the history again",
-    b"skanchor bootstrap checkpoint, format 2\n": "is a bootstrap checkpoint, no",
-    pickle.dumps(1): "is a pickle, no history; it is not opened",
+    b"skanchor bootstrap checkpoint, format 2\n": "is no history",
+    pickle.dumps(1): "is a pickle, which can run any code",
     b"": "is empty or cut off",
     b"model_a,model_b\n": "is no history",
 }
@@ -111,18 +105,6 @@ def test_no_memory_is_asked_for_that_the_file_cannot_fill(path, member, said):
         read_archive(path)
 
 
-def test_arrays_that_hold_no_numbers_are_refused(path):
-    """A type may have a size of its own, whatever the shape."""
-    header = npy((2,), "|u1", b"{}")
-    for kind in ("<U100000000", "|V1000000000", "<M8[s]", ("<f8", (10**8,))):
-        crafted(path, {"header": header, "a": npy((0,), kind)})
-        with pytest.raises(ValueError, match="can be read"):
-            read_archive(path)
-    for odd in (np.array([object()], dtype=object), np.array(["a"])):
-        with pytest.raises(ValueError, match="'odd' does not hold numbers"):
-            write_archive(path, {}, {"odd": odd})
-
-
 def test_a_file_declares_little_more_than_it_holds(path):
     """Compressed zeros might take a thousand times as much as the file."""
     write_archive(path, {}, {"a": np.zeros(10**5)})
@@ -137,13 +119,6 @@ def test_a_file_declares_little_more_than_it_holds(path):
     members |= {str(k): members["a"] for k in range(8)}
     crafted(path, members, zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match=r"declares 9[0-9]+ bytes, of which at most"):
-        read_archive(path)
-
-
-def test_a_header_that_is_nested_too_deep_is_refused(path):
-    text = b"[" * 10**5 + b"]" * 10**5
-    crafted(path, {"header": npy((len(text),), "|u1", text)})
-    with pytest.raises(ValueError, match="can be read"):
         read_archive(path)
 
 

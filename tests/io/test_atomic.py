@@ -55,19 +55,6 @@ def test_write_into_a_missing_folder_names_the_file(tmp_path):
         write_atomically(tmp_path / "absent" / "out.txt", "new")
 
 
-def test_write_does_not_replace_a_device():
-    write_atomically(os.devnull, "gone")
-    assert not os.path.isfile(os.devnull)
-
-
-def test_write_into_a_pipe_by_its_link():
-    reader, writer = os.pipe()
-    write_atomically(f"/dev/fd/{writer}", "through")
-    os.close(writer)
-    with open(reader, "rb") as end:
-        assert end.read() == b"through"
-
-
 def test_file_that_exists_is_kept(tmp_path, monkeypatch):
     path = tmp_path / "out.txt"
     write_atomically(path, "one", overwrite=False)

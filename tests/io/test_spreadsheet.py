@@ -1,14 +1,12 @@
 """Formulas are text in CSV, and what was written is read."""
 
 import csv
-from io import BytesIO
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from skanchor.io import read_battles
-from skanchor.io.spreadsheet import separated, unmarked, workbook
+from skanchor.io.spreadsheet import separated
 
 NAMES = [
     "=1+1",
@@ -59,18 +57,3 @@ def test_characters_that_a_terminal_runs_are_escaped():
         assert raw not in text
     assert r"\x1b[31mred" in text and r"a\u202eb" in text
     assert "line\nbreak" in text and "tab\there" in text
-
-
-def test_a_line_feed_before_a_formula_is_marked_and_read_back(tmp_path):
-    table = pd.DataFrame({"name": ["\n=1+1", "plain\n=1"]})
-    text = separated(table, ",")
-    assert '"\'\n=1+1"' in text and "'plain" not in text
-    assert unmarked(pa.chunked_array([["'\n=1+1"]])).to_pylist() == ["\n=1+1"]
-
-
-def test_a_workbook_shows_what_is_not_seen():
-    openpyxl = pytest.importorskip("openpyxl")
-    book = workbook(pd.DataFrame({"name": ["\u202egnp.exe", "esc\x1b[2J"]}))
-    (sheet,) = openpyxl.load_workbook(BytesIO(book))
-    cells = [row[0].value for row in sheet.iter_rows(min_row=2)]
-    assert cells == ["\\u202egnp.exe", "esc\\x1b[2J"]

@@ -1,15 +1,15 @@
 """The covariance of the item effects, known or estimated."""
 
-import warnings
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from item_battles import known_items, random_effects, set_covariance, small
+from item_battles import known_items, random_effects, set_covariance
 from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.stats import norm
+from tables import liked, quiet
 
 from skanchor import (
     AnchorPipeline,
@@ -24,7 +24,7 @@ from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
-from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias import LinearBias
 from skanchor.bias.protocol import LastStage
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.results.intervals import satterthwaite, t_quantile
@@ -33,7 +33,7 @@ from skanchor.warning_log import WarningLog
 
 
 def test_copies_in_a_group_show_no_more_deviations():
-    data = small(seed=4)
+    data = liked(seed=4)
     X = data.X[["model_a", "model_b", "judge"]]
     # Jointly fitted, copies of verdicts have more say in the scores beside votes.
     once = random_effects(X, data.y, historical_fit="two-step")
@@ -55,7 +55,7 @@ def stages_of(X, y, bias):
 
 def judges_of_few_rows(seed=0):
     """Twenty judges of about ten historical rows each; scores separate some of them."""
-    data = small(seed, n_judges=20, n_historical=400, n_new=60, item_sd=0.5)
+    data = liked(seed, n_judges=20, n_historical=400, n_new=60, item_sd=0.5)
     first = np.random.default_rng(seed).choice(["model_a", "model_b"], len(data.X))
     X = data.X[["model_a", "model_b", "judge"]].assign(shown_first=first)
     return X.reset_index(drop=True), data.y
@@ -76,7 +76,7 @@ def test_item_effects_of_judges_of_few_rows_settle(joint):
 
 def test_an_estimated_covariance_widens_the_interval(monkeypatch):
     """Beside the same covariance if it is known: by a factor, and by the t law."""
-    data = small(n_models=8, n_historical=2000, item_sd=0.4)
+    data = liked(n_models=8, n_historical=2000, item_sd=0.4)
     learned = AnchorPipeline(cv=3, item_effects="random", random_state=0)
     learned.fit(data.X, data.y)
     set_covariance(monkeypatch, learned.item_covariance_)
@@ -101,38 +101,6 @@ def test_an_estimated_covariance_widens_the_interval(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*has a flexible learner")
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-@pytest.mark.parametrize(
-    "learner",
-    [BoostedBias(max_rounds=10), pytest.param("network", marks=pytest.mark.torch)],
-)
-def test_flexible_biases_do_not_swallow_the_deviations(learner):
-    """Features that tell the models apart let psi imitate deviations."""
-    data = small(n_models=10, n_historical=3000, n_judges=1, item_sd=0.5)
-    rng = np.random.default_rng(0)
-    for k in range(8):
-        shift = dict(zip(sorted({*data.X.model_a, *data.X.model_b}),
-                         rng.normal(size=11), strict=True))  # fmt: skip
-        for side in "ab":
-            data.X[f"z{k}_{side}"] = data.X[f"model_{side}"].map(shift).astype(
-                float
-            ) + rng.normal(0, 0.7, len(data.X))
-    found = {
-        bias: AnchorPipeline(
-            calibrator=JudgeCalibrator(bias), debiaser=RieszDebiaser(),
-            cv=2, item_effects="random", historical_fit="two-step", random_state=0,
-        ).fit(data.X, data.y)
-        for bias in ("linear", learner)
-    }  # fmt: skip
-    deviation = [np.sqrt(a.item_covariance_[0, 0]) for a in found.values()]
-    assert 0.3 < deviation[0] < 0.8
-    assert 0.6 < deviation[1] / deviation[0] < 1.5
-    p = [a.result_.diagnostics.item_p for a in found.values()]
-    assert p[0] < 0.05
-    assert 0.25 < p[1] / p[0] < 4.0
-
-
-@pytest.mark.filterwarnings("ignore:.*has a flexible learner")
 def test_a_last_stage_is_as_good_as_a_span():
     class Staged(Wrapped):
         def last_stage(self, pairs, weight):
@@ -145,7 +113,7 @@ def test_a_last_stage_is_as_good_as_a_span():
             other.inner_.coef_ = coef
             return other
 
-    data = small(seed=1)
+    data = liked(seed=1)
     span, staged = (
         AnchorPipeline(
             calibrator=JudgeCalibrator(bias), debiaser=RieszDebiaser(),
@@ -167,9 +135,7 @@ def test_the_own_deviation_of_a_new_model_gives_the_error_of_the_scale(monkeypat
     X = data.X[["model_a", "model_b", "judge"]]
     set_covariance(monkeypatch, 0.09)
     anchor = AnchorPipeline(cv=2, item_effects="random", random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        anchor.fit(X, data.y)
+    quiet(anchor.fit, X, data.y)
     solution, result = anchor.debiaser_.solution_, anchor.result_
     own, errors = solution.own_item_variance, solution.item_errors
     assert_allclose(own, np.einsum("mii->i", errors**2), rtol=1e-10)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from item_battles import random_effects, small
+from item_battles import random_effects
 from numpy.testing import assert_allclose
 from scipy.special import expit
+from tables import liked
 
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._sample.sample import Sample
@@ -13,7 +14,7 @@ from skanchor._sample.sample import Sample
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 @pytest.mark.parametrize("without_items", [False, True])
 def test_the_noise_of_a_source_is_read_off_its_residuals(without_items):
-    data = small(seed=4)
+    data = liked(seed=4)
     X = data.X[["model_a", "model_b", "judge"]]
     y = np.asarray(data.y, dtype=float)
     # Jointly fitted, heavy verdicts have more say in the scores beside votes.

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from item_battles import COVARIANCE, set_covariance, small
+from item_battles import COVARIANCE, set_covariance
 from numpy.testing import assert_allclose
 from reference import DenseItems
+from tables import liked
 
 from skanchor import AnchorPipeline, ArrivalScorer, JudgeCalibrator
 from skanchor.exceptions import BoundWarning
@@ -15,7 +16,7 @@ from skanchor.simulation import simulate_battles
 @pytest.mark.parametrize("n_new_models", [1, 2])
 def test_equals_the_dense_mixed_model(position, n_new_models, monkeypatch, exact_folds):
     set_covariance(monkeypatch, COVARIANCE)
-    data = small(n_new_models=n_new_models, new_score=[0.5, -0.3][:n_new_models])
+    data = liked(n_new_models=n_new_models, new_score=[0.5, -0.3][:n_new_models])
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=position),
         cv=3,
@@ -39,7 +40,7 @@ def test_equals_the_dense_mixed_model(position, n_new_models, monkeypatch, exact
 
 def test_zero_covariance_is_the_paper_s_interval(monkeypatch, exact_folds):
     set_covariance(monkeypatch, 0.0)
-    data = small(item_sd=0.0)
+    data = liked(item_sd=0.0)
     paper = AnchorPipeline(
         cv=4, historical_fit="two-step", random_state=0, item_effects=None
     )
@@ -54,7 +55,7 @@ def test_zero_covariance_is_the_paper_s_interval(monkeypatch, exact_folds):
 
 
 def test_new_scores_stay_within_their_bounds_beside_item_effects():
-    data = small()
+    data = liked()
     anchor = AnchorPipeline(
         arrival=ArrivalScorer(score_bounds=(-0.1, 0.1)), cv=3, random_state=0,
         item_effects="random", debiaser="passthrough",
@@ -66,7 +67,7 @@ def test_new_scores_stay_within_their_bounds_beside_item_effects():
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_estimated_effects_widen_the_interval_and_enter_the_predictions():
-    data = small(seed=3, n_models=12, n_historical=8000, n_new=600, item_sd=0.5)
+    data = liked(seed=3, n_models=12, n_historical=8000, n_new=600, item_sd=0.5)
     paper = AnchorPipeline(random_state=0, item_effects=None).fit(data.X, data.y)
     anchor = AnchorPipeline(random_state=0, item_effects="random").fit(data.X, data.y)
     # Judges disagree where item effects are left out, which widens that interval.

@@ -1,23 +1,18 @@
 """Identities of the weights and of the influence of rows."""
 
-import ast
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from golden import cases
 from numpy.testing import assert_allclose
 
-import skanchor
 from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import FitOfAllRows, grams_of, steps_of
 from skanchor._model.riesz import RieszWeights
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-IMPORTS = ("skanchor._model", "skanchor._typing", "skanchor.exceptions")
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +87,3 @@ def test_excluded_judges_are_calibrated_but_move_no_score(full):
     ]
     score = found.gradient(residuals)[layout.of_source(excluded)]
     assert_allclose(score, 0.0, atol=1e-3)
-
-
-def test_the_model_imports_nothing_else():
-    home = Path(skanchor.__file__).parent
-    for path in home.glob("_model/*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module.startswith("skanchor"):
-                assert node.module.startswith(IMPORTS), (path.name, node.module)

@@ -20,26 +20,6 @@ def test_connectivity():
     assert not graph.is_connected and len(graph.strong_components) > 1
 
 
-def test_separation_names_the_smallest_class():
-    """Three classes, each of which always beats the next: four models, three, two."""
-    wins = np.zeros((9, 9))
-    for part in ([0, 1, 2, 3], [4, 5, 6], [7, 8]):
-        wins[part, np.roll(part, 1)] = 1.0
-    wins[0, 4] = wins[4, 7] = 1.0
-    graph = Connectivity.of(wins, np.array(list("abcdefghi"), dtype=object))
-    said = "no chain of wins leads from ['h', 'i'] to another model and back"
-    assert graph.is_separated and graph.separation() == said
-
-
-def test_the_largest_group_comes_first():
-    wins = np.zeros((5, 5))
-    wins[0, 1] = wins[1, 0] = 1.0
-    wins[[2, 3, 4], [3, 4, 2]] = 1.0
-    graph = Connectivity.of(wins, np.array(list("abcde"), dtype=object))
-    assert graph.components == (("c", "d", "e"), ("a", "b"))
-    assert graph.strong_components == graph.components
-
-
 @pytest.mark.parametrize("connection", ["weak", "strong"])
 def test_components_with_nodes_without_links(connection, rng):
     for density in (0.0, 0.05, 0.1, 0.3, 1.0):

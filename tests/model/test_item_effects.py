@@ -217,19 +217,6 @@ def test_a_judge_that_says_the_opposite_deviates_the_other_way(table, covariance
     same_uncertainty(actual.for_judges(seen), covariance.for_judges(seen))
 
 
-def test_effects_are_of_models_whatever_their_contexts(table):
-    layout, sources = table
-    # The items of the last models are those of the first in another context.
-    half = N_MODELS // 2
-    model = np.arange(N_MODELS) % half
-    context = np.arange(N_MODELS) // half
-    split = replace(layout, model=model, context=context)
-    within = [rows[(rows.left < half) == (rows.right < half)] for rows in sources]
-    actual = estimated(split, within)
-    assert actual.n_models == half
-    assert len(posterior(split, within, actual)[0]) == N_JUDGES * half
-
-
 # ------------------------------------------------------------------------------- prior
 @pytest.mark.parametrize("df", [0.5, 2.0, 50.0, 1000.0])
 def test_variances_are_the_mode_of_a_log_f_prior_and_the_moments(df):
@@ -291,16 +278,6 @@ def test_shrinkage_keeps_sizes_and_leaves_many_models_alone(rng):
 
 
 # --------------------------------------------------------------------------- beside it
-def test_uncertainty_widens_and_shortens(covariance):
-    every = np.ones(N_JUDGES, dtype=bool)
-    actual = covariance.for_judges(every)
-    assert 1.0 < actual.inflation < 2.0
-    # Of eight models less two, and of the prior.
-    assert 1.0 < actual.df <= covariance.free == N_MODELS
-    same_uncertainty(covariance.for_judges(~every), actual)
-    # Of one judge there are no weights to get wrong.
-    alone = estimated(*drawn(n_judges=1)).for_judges(every[:1])
-    assert (alone.inflation, alone.df) == (1.0, alone.free)
 
 
 def test_features_that_tell_models_apart_leave_fewer_effects():
@@ -315,18 +292,6 @@ def test_features_that_tell_models_apart_leave_fewer_effects():
     assert estimated(layout, explained).free - 2.0 < 0.95 * free
 
 
-def test_item_effects_enter_a_fit_at_zero(table):
-    layout, sources = table
-    fit = fitted(layout, sources)
-    wider = with_item_effects(fit, np.eye(N_JUDGES))
-    for rows in sources:
-        assert_allclose(wider.logits(rows), fit.logits(rows))
-    again = with_item_effects(wider.moved(wider.x + 1.0), 2.0 * np.eye(N_JUDGES))
-    assert_allclose(again.x, wider.x + 1.0)
-    at = again.layout.item_effects
-    assert_allclose(again.precision[at, at], np.eye(N_JUDGES * N_MODELS) / 2.0)
-
-
 def test_too_many_item_effects_are_refused_with_what_helps():
     check_number(100, 20)
     with pytest.raises(BattlesError, match="2,020 item effects; at most 2,000") as seen:
@@ -336,6 +301,3 @@ def test_too_many_item_effects_are_refused_with_what_helps():
     layout = layout_of(21, 100)
     with pytest.raises(BattlesError, match="at most 2,000"):
         with_item_effects(Fit.start(layout), np.eye(100))
-
-
-# -------------------------------------------------------------------------- dispersion

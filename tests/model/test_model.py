@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from skanchor._model.fit import Fit
@@ -202,33 +201,6 @@ def test_residuals_of_new_models_sum_to_zero_in_the_unweighted_equation(fit, sou
     assert_allclose(zero[layout.is_new], 0.0, atol=1e-6)
 
 
-def test_swapping_the_sides_of_rows_changes_nothing(rng, fit, sources):
-    rows = sources[1]
-    swapped = replace(
-        rows,
-        left=rows.right,
-        right=rows.left,
-        order=-rows.order,
-        span=-rows.span,
-        offset=-rows.offset,
-        y=1.0 - rows.y,
-    )
-    assert_allclose(fit.logits(swapped), -fit.logits(rows), atol=1e-12)
-    one = rows.statistics(rows.weight, fit.probabilities(rows))
-    other = swapped.statistics(swapped.weight, fit.probabilities(swapped))
-    assert_allclose(other.score, one.score, atol=1e-10)
-    assert_allclose(other.gram, one.gram, atol=1e-10)
-    assert_allclose(other.outer, one.outer, atol=1e-10)
-
-
-def test_scaling_scores_and_sensitivities_leaves_judges_logits(fit, sources):
-    x = fit.x.copy()
-    x[fit.layout.scores] *= 2.5
-    x[fit.layout.sensitivities] /= 2.5
-    for rows in sources[1:]:
-        assert_allclose(fit.moved(x).logits(rows), fit.logits(rows), atol=1e-12)
-
-
 def test_sums_of_parts_add_up_and_counts_stand_for_equal_rows(fit, sources):
     rows = sources[2]
     first = np.arange(len(rows)) < 40
@@ -275,35 +247,6 @@ def test_the_score_of_historical_rows_vanishes_at_the_joint_fit(fit, sources):
     residual = people.weight * (people.y - found.probabilities(people))
     scored = found.logits(people) - people.offset
     assert_allclose(scored @ residual, 0.0, atol=1e-5)
-
-
-def test_votes_alone_are_fitted_as_by_a_general_minimiser(fit, sources):
-    people, layout = sources[0], fit.layout
-    free = layout.of_scores(~layout.is_new)
-    start = Fit.start(layout)
-    found, _ = minimise(start, [people], [people.weight], free)
-
-    def loss(scores):
-        x = start.x.copy()
-        x[:N_HISTORICAL] = scores
-        return start.moved(x).loss([people], [people.weight])
-
-    expected = minimize(loss, np.zeros(N_HISTORICAL), tol=1e-12).x
-    scores = found.scores[:N_HISTORICAL]
-    assert_allclose(scores, expected - expected.mean(), atol=1e-5)
-
-
-def test_a_hessian_of_nearly_the_same_rows_leads_to_the_same_fit(rng, fit, sources):
-    old = [rows for rows in sources if not rows.is_new]
-    free = joint_mask(fit.layout)
-    start = Fit.start(fit.layout, fit.precision)
-    start.x[fit.layout.scores][:N_HISTORICAL] = np.linspace(-1, 1, N_HISTORICAL)
-    full, hessian = minimise(start, old, [rows.weight for rows in old], free)
-    weights = [rows.weight * (rng.random(len(rows)) < 0.8) for rows in old]
-    warm, _ = minimise(full, old, weights, free, hessian=hessian, tolerance=1e-16)
-    cold, _ = minimise(full, old, weights, free, tolerance=1e-16)
-    assert warm.converged
-    assert_allclose(warm.x, cold.x, atol=1e-6)
 
 
 def test_a_parameter_on_its_bound_stays_there_and_the_others_are_fitted(layout):

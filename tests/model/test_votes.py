@@ -86,9 +86,6 @@ def test_score_vectors_are_those_of_the_sandwich(rng, alpha):
 
 
 # ----------------------------------------------------------- components of the wins
-def test_strong_components_come_largest_first():
-    parts = sorted_components(wins_of([1, 2, 3, 2], [(0, 1), (1, 2), (2, 3)]), "strong")
-    assert [part.tolist() for part in parts] == [[3, 4, 5], [1, 2], [6, 7], [0]]
 
 
 def test_among_equal_components_games_decide_and_then_wins_not_the_order():
@@ -123,21 +120,6 @@ def test_room_above_and_below_a_scale():
     # The pair above keeps its distance, in the middle of its stretch.
     assert_allclose(found[6:], 1.0 + 8.0 * 4.0 / 6.0 + scores[6:])
     assert side == [0, 0, 0, 1, 1, -1, 1, 1]
-
-
-@pytest.mark.parametrize("bound", [1.0, 10.0])
-def test_components_without_a_scale(bound):
-    wins = wins_of([1, 1, 1, 1], [(0, 1), (1, 2), (2, 3), (0, 3)])
-    found, scales, side = ordered(wins, np.zeros(4), bound)
-    assert not scales
-    assert_allclose(found, np.array([1, 1 / 3, -1 / 3, -1]) * bound)
-    assert side == [1, 0, 0, -1]
-
-
-def test_a_scale_beyond_the_bound_stays_below_who_beats_it():
-    wins = wins_of([2, 1, 1], [(1, 0), (0, 2)])
-    found, *_ = ordered(wins, np.array([20.0, -20.0, 0, 0]), 15.0)
-    assert_allclose(found, [20.0, -20.0, 21.0, -21.0])
 
 
 def test_groups_apart_have_scales_of_their_own():

@@ -2,16 +2,14 @@
 with an image."""
 
 import warnings
-from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
-from skanchor.baselines import JointBTL, MeanShift
+from skanchor import AnchorPipeline, BTLRegressor
+from skanchor.baselines import MeanShift
 from skanchor.datasets import load_demo
 from skanchor.plotting import (
     BiasDisplay,
@@ -213,14 +211,6 @@ def test_judges_are_drawn_with_their_errors(anchor):
     assert (display.judges["position_error"] > 0).all()
 
 
-def test_without_position_effects_it_says_so():
-    X, y = load_demo(return_X_y=True)
-    calibrator = JudgeCalibrator(position_effect=False)
-    plain = AnchorPipeline(calibrator=calibrator, cv=2, random_state=0).fit(X, y)
-    display = JudgeDisplay.from_estimator(plain)
-    assert "no position effect was fitted" in display.ax_[1].texts[0].get_text()
-
-
 def test_biases_are_curves_with_bands(anchor):
     display = BiasDisplay.from_estimator(anchor, ["markdown"], ["judge-beta"])
     [ax] = display.ax_
@@ -297,23 +287,7 @@ def test_calibration_follows_the_diagonal(anchor):
         JudgeCalibrationDisplay.from_estimator(anchor, ["nobody"])
 
 
-def test_calibration_forgets_which_side_is_first(anchor):
-    X, y = load_demo(return_X_y=True)
-    turned = X.rename(columns=lambda name: name.replace("_a", "_#"))
-    turned = turned.rename(columns=lambda name: name.replace("_b", "_a"))
-    turned = turned.rename(columns=lambda name: name.replace("_#", "_b"))
-    turned["shown_first"] = "model_b"
-    swapped = y.replace({"model_a": "model_b", "model_b": "model_a"})
-    other = AnchorPipeline(cv=2, random_state=0, item_effects="random")
-    other.fit(turned, swapped)
-    tables = [judge_calibration(a._sample, "judge-beta") for a in (anchor, other)]
-    pd.testing.assert_frame_equal(*tables, rtol=1e-3)
-
-
 # ------------------------------------------------------------------- other methods
-def test_the_board_of_another_method():
-    baseline = JointBTL().fit(*load_demo(return_X_y=True))
-    assert LeaderboardDisplay.from_estimator(baseline).board["is_new"].sum() == 2
 
 
 @pytest.mark.parametrize("n", [5, 60])
@@ -342,23 +316,6 @@ def test_without_matplotlib_it_says_what_to_install(anchor, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'skanchor\[plot\]'"):
         LeaderboardDisplay.from_estimator(anchor)
-
-
-def test_intervals_are_drawn_with_arms_of_their_own(anchor):
-    # With a scale as unsure as this, intervals reach further away from zero.
-    result = replace(anchor.result_, scale_z=2.0)
-    board = result.leaderboard()
-    ax = LeaderboardDisplay.from_result(result).ax_
-    ends = {
-        (round(x[0], 9), round(x[1], 9))
-        for bars in ax.containers
-        for x in (segment[:, 0] for segment in bars[2][0].get_segments())
-    }
-    wanted = {
-        (round(row["low"], 9), round(row["high"], 9)) for _, row in board.iterrows()
-    }
-    assert ends == wanted
-    assert (board["high"] + board["low"] - 2 * board["score"]).abs().max() > 0.05
 
 
 # ------------------------------------------------------------------------ room for all
@@ -407,33 +364,6 @@ def test_nothing_of_a_pipeline_is_cut_off(display, long_named):
         with figure_width(width):
             figure = display.from_estimator(long_named).figure_
         assert not any(over_the_edge(figure)), width
-
-
-def test_names_of_models_left_out_do_not_lie_on_each_other():
-    close = [(1.0, 1.2), (1.0, 0.5), (0.25, 0.36), (0.24, 0.35), (-2.5, -2.0)]
-    table = pd.DataFrame(close, long_names(5), ["true_score", "score"])
-    table["true_error"], table["compatible"] = 0.1, True
-    table["low"], table["high"] = table["score"] - 0.2, table["score"] + 0.3
-    figure = LeftOutDisplay.from_result(table).figure_
-    assert not any(over_the_edge(figure))
-    renderer = figure.canvas.get_renderer()
-    names = [text for text in figure.findobj(matplotlib.text.Annotation)]
-    boxes = [name.get_window_extent(renderer) for name in names]
-    assert len(boxes) == 5
-    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
-
-
-def test_new_opponents_are_bold_and_what_is_not_known_of_comes_last():
-    result = result_of(6, unbounded=[1], n_new=2)
-    display = ContrastDisplay.from_result(result, "m5")
-    assert names_of(display.ax_)[-1] == "m1"
-    assert "not determined" in [text.get_text() for text in display.ax_.texts]
-    bold = [
-        label.get_text()
-        for label in display.ax_.get_yticklabels()
-        if label.get_fontweight() == "bold"
-    ]
-    assert bold == ["m4"]
 
 
 def test_cost_is_the_half_width_of_designs(anchor):

@@ -81,17 +81,6 @@ def test_no_other_allocation_is_better(name, floor):
         assert total(30.0 * by_source[kinds.source] * weights) > best * (1 - 2e-3)
 
 
-def test_the_floor():
-    design = fitted("items").design(30, PRICES)
-    kept = shares(design).drop("human", errors="ignore")
-    assert (kept / kept.sum() > 0.09).all() and len(kept) == 3
-    free = shares(fitted("items").design(30, PRICES, floor=0.0))
-    assert len(free.drop("human", errors="ignore")) < 3
-    judges = {name: cost for name, cost in PRICES.items() if name != "human"}
-    third = fitted("items").design(30, judges, floor=1 / 3)
-    assert_allclose(shares(third), 1 / 3, atol=0.02)
-
-
 def test_targets():
     anchor = fitted("default")
     new = "new-model"

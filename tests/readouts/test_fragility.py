@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from skanchor import AnchorPipeline
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._fragility import refit as refit_rows
 from skanchor.reports.facts import Facts
 from skanchor.reports.page import render_page
 from skanchor.simulation import simulate_battles
@@ -55,14 +54,6 @@ def difference(anchor, opponent):
 
 
 # --------------------------------------------------------------------- first things
-def test_a_refit_of_all_rows_is_the_fit():
-    """So that all that a refit differs in is due to the rows that it lacks."""
-    for name in ("paper", "items"):
-        anchor = fitted(name)
-        again = refit_rows(anchor, anchor._inference.cells.rows)
-        assert_allclose(again.estimates, anchor.result_.estimates, atol=1e-12)
-        assert_allclose(again.covariances, anchor.result_.covariances, atol=1e-12)
-        assert again.item_df == anchor.result_.item_df
 
 
 def test_first_order_alone_needs_no_rows(small):

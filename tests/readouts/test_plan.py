@@ -65,14 +65,6 @@ def every_score(found):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_information_is_a_sum_over_rows(name):
-    *_, solved, targets = dense_rows(fitted(name))
-    found = every_score(plan(name))
-    variance = found.vectors.T @ plan(name).weights(found)
-    assert_allclose(variance, targets.T @ solved, rtol=1e-6, atol=1e-10)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_gains_are_the_mean_of_v_a_squared(name):
     """Of the rows that are there, by the weights that the debiaser gives them."""
     anchor, found = fitted(name), plan(name)
@@ -128,21 +120,6 @@ def test_verdicts_without_end_leave_the_lower_bound(name):
         assert items == 0.0
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_limit_is_approached(name):
-    found, model = plan(name), fitted(name).new_models_[0]
-    target = found.targets([(model, None)])
-    for sources in ([0], [1], found.judges):
-        unit = 10 * found.evenly(model, sources)
-        end = target.parts(found.limit(target, unit)).sum()
-        many, more = (
-            target.parts(found.along(target, unit)(n)).sum() for n in (1e5, 1e6)
-        )
-        assert end <= more * (1 + 1e-9) < many * (1 + 2e-9)
-        # What is above the limit falls as one over the number.
-        assert_allclose(more - end, (many - end) / 10.0, rtol=0.05, atol=1e-9)
-
-
 # ----------------------------------------------------- pairs that nobody has compared
 @pytest.fixture(scope="module")
 def with_gaps():
@@ -195,10 +172,3 @@ def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
     # A few dozen responses of each stand for all.
     near = some[np.ix_(places, places)]
     assert_allclose(near, exact, atol=0.15 * np.abs(total).max())
-
-
-def test_a_judge_that_has_not_seen_the_model_can_be_asked(with_gaps):
-    design = with_gaps.design(10, {"judge-1": 0.1})
-    assert set(design.table["source"]) == {"judge-1"}
-    half = design.half_widths.loc["new-model"]
-    assert half["design"] < half["now"]

@@ -81,24 +81,6 @@ def test_shares_of_judges_and_people_in_a_score_add_up_to_one(fits, name):
     assert_allclose((marks["sensitivity"] * marks["exposure"]).sum(), 1, atol=1e-12)
 
 
-def test_votes_on_the_new_model_take_their_share(two):
-    """Also in the contrast to a historical model, and of the favours of others."""
-    exposures, is_new = two.result_.exposures, two.result_.is_new
-    slopes = np.append(exposures.judges["sensitivity"], 1.0)
-    shares = np.einsum("m,mij->ij", slopes, exposures.favour)
-    new = np.flatnonzero(is_new)
-    # A favour of every judge and of people for a new model moves its score alone.
-    assert_allclose(shares[new], np.eye(len(is_new))[new], atol=1e-12)
-    assert exposures.favour[-1][new, new].max() > 0.02
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_exposures_of_sums_are_those_of_rows(fits, name):
-    anchor = fits[name]
-    found, slow = anchor.result_.exposures, by_rows(anchor)
-    assert_allclose(found.favour, slow, atol=1e-13)
-
-
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 @pytest.mark.parametrize(
     "kind", ["counts", "importance", "groups", "people", "repeats"]
@@ -197,22 +179,6 @@ def test_without_a_favour_all_is_as_it_was(two, kind):
         for model, own in table.groupby(level="model"):
             assert set(own["rank_low"]) == {ranks.loc[model, "low"]}
             assert set(own["rank_high"]) == {ranks.loc[model, "high"]}
-
-
-@pytest.mark.parametrize("method", ["romano-wolf", "holm"])
-@pytest.mark.parametrize("family", [None, ["model-01", "new-model-1"]])
-def test_sets_and_intervals_only_grow(two, method, family):
-    sizes = np.linspace(0, 1.5, 16)
-    kind = "favour" if family is None else "family"
-    table = two.sensitivity(sizes, kind, family=family, method=method).table
-    for _, own in table.groupby(level=["model", "opponent"]):
-        assert (np.diff(own["low"]) <= 0).all() and (np.diff(own["high"]) >= 0).all()
-        assert (np.diff(own["rank_low"]) <= 0).all()
-        assert (np.diff(own["rank_high"]) >= 0).all()
-        assert (np.diff(own["bias"]) > 0).all()
-    if kind == "favour":
-        widths = table["rank_high"] - table["rank_low"]
-        assert widths.xs(1.5, level="gamma").min() == 5 > widths.min()
 
 
 @pytest.mark.parametrize("name", ["default", "items", "paper"])

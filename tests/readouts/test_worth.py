@@ -8,7 +8,6 @@ from readout_fits import NAMES, fitted, plain_table, plan
 
 from skanchor import AnchorPipeline
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._plan import rows_until
 
 
 def variance(found, target, more):
@@ -97,13 +96,6 @@ def test_a_judge_without_verdicts_on_the_model():
     assert np.isnan(row["replaces"]) and np.isnan(row["alone"])
     assert row["next_verdict"] > 0.1 and row["never_more"] > 10
     assert "judge-2 has no verdict on new-model yet." in worth.sentences[1]
-
-
-def test_rows_until():
-    assert rows_until(lambda n: 1.0 / (1.0 + n), 0.1, 0.0) == pytest.approx(9.0)
-    assert rows_until(lambda n: 1.0 / (1.0 + n), 2.0) == 0.0
-    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.4) == np.inf
-    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.5, 0.5) == np.inf
 
 
 def test_a_model_that_is_not_new():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from bias_battles import battles
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.pipeline import make_pipeline
+from tables import biased
 
 from skanchor import (
     AnchorPipeline,
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 def test_what_flexible_weights_leave_of_the_identity_is_told():
     """``sum omega a V xi`` over the rows, by sensitivity and by new score."""
-    data = battles(7, n_new=60)
+    data = biased(7, n_new=60)
     chain = make_pipeline(BTLRegressor(), JudgeCalibrator(), ArrivalScorer())
     X = chain.fit(data.X, data.y).transform(data.X)
     debiaser = RieszDebiaser(BoostedBias(max_rounds=3), inner_folds=1).fit(X, data.y)
@@ -49,7 +49,7 @@ def test_what_flexible_weights_leave_of_the_identity_is_told():
 
 
 def test_held_out_score_tells_riesz_learners_apart():
-    data = battles(8, bias="curved", rho=1.0, n_historical=4000, n_new=400)
+    data = biased(8, bias="curved", rho=1.0, n_historical=4000, n_new=400)
     full = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
     known = full.transform(data.X)
     train, test = next(SourceKFold(3, random_state=1).split(data.X))
@@ -65,7 +65,7 @@ def test_held_out_score_tells_riesz_learners_apart():
 
 
 def test_learners_of_weights_never_see_rows_of_weight_zero():
-    data = battles(6)
+    data = biased(6)
     calibrator = JudgeCalibrator(BoostedBias(max_rounds=3))
     chain = make_pipeline(BTLRegressor(), calibrator, ArrivalScorer())
     plugged = chain.fit(data.X, data.y).transform(data.X)

@@ -74,25 +74,6 @@ def test_a_release_has_its_dated_heading_in_the_changelog():
         assert str(citation["date-released"]) == found[1][1]
 
 
-def test_the_address_of_the_repository_is_in_two_files():
-    """It may have to change: so the fewer places, the better."""
-    address = PROJECT["urls"]["Repository"].removeprefix("https://")
-    files = [*ROOT.glob("*.*"), *(ROOT / ".github").rglob("*.*")]
-    for folder in ("docs", "skanchor", "tests", "benchmarks"):
-        files += [
-            path
-            for kind in ("*.py", "*.md", "*.html", "*.js")
-            for path in (ROOT / folder).rglob(kind)
-            if not {"_build", "generated", "auto_examples"} & set(path.parts)
-        ]
-    found = {
-        path.name
-        for path in files
-        if path.is_file() and address in path.read_text("utf-8", errors="ignore")
-    }
-    assert found == {"pyproject.toml", "CITATION.cff"}
-
-
 def test_workflows_call_the_scripts_and_repeat_nothing():
     called = set()
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,8 +24,9 @@ from skanchor.exceptions import (
     DataWarning,
     DisconnectedError,
     SeparationWarning,
+    SkanchorWarning,
 )
-from skanchor.warning_log import warn
+from skanchor.warning_log import warn_of
 
 LEAST_WEIGHT = 1e-150
 """Weight of a vote, in that of the heaviest, whose square is still a number."""
@@ -145,7 +145,7 @@ def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
 
 
 # ------------------------------------------------------------- what is wrong with votes
-_SENTENCES: dict[str, tuple[type[Warning], str]] = {
+SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
     "separate-groups": (
         SeparationWarning,
         "{message} Add comparisons between the groups; each group is centred on its "
@@ -186,17 +186,10 @@ _SENTENCES: dict[str, tuple[type[Warning], str]] = {
     "no-noise": (
         DataWarning,
         "Human rows show no noise{where}: every outcome is what the scores predict. "
-        "{what} those that independent votes would have.",
+        "The errors there are those that independent votes would have.",
     ),
 }
-"""Kind and text of each warning, by code."""
-
-
-def warn_of(code: str, models: Sequence[Any] = (), **facts: Any) -> None:
-    """Warn of votes that leave some models' scores or errors open."""
-    kind, text = _SENTENCES[code]
-    text = text.format(some=list(models[:5]), number=len(models), **facts)
-    warn(kind(text, code=code, subject=tuple(models)))  # type: ignore[call-arg]
+"""Category and sentence of each warning of votes, by code."""
 
 
 def check_any_votes(sample: Sample, disconnected: str) -> None:
@@ -234,20 +227,18 @@ def check_graph(
                 "disconnected='warn'."
             )
         models = [model for part in graph.components for model in part]
-        warn_of("separate-groups", models, message=message)
+        warn_of(SENTENCES, "separate-groups", models, message=message)
     if graph.is_separated and alpha == 0.0:
-        why = graph.separation()
-        warn_of("separated-scores", graph.one_sided, why=why, bound=score_bound)
+        facts: dict[str, Any] = {"why": graph.separation(), "bound": score_bound}
+        warn_of(SENTENCES, "separated-scores", graph.one_sided, **facts)
 
 
 def warn_of_silence(errors: ScoreErrors, models: NDArray[Any]) -> None:
     """Warn of models whose outcomes are what their scores predict."""
     is_silent = np.asarray(errors.is_silent.any(axis=1))
-    if not is_silent.any():
-        return
-    where, what, names = "", "The errors are", []
-    if not is_silent[errors.fit.scale >= 0].all():
-        names = models[is_silent].tolist()
-        where = f" where models {names[:5]} hang on each other"
-        what = "Errors there are"
-    warn_of("no-noise", names, where=where, what=what)
+    if is_silent.any():
+        where, names = "", []
+        if not is_silent[errors.fit.scale >= 0].all():
+            names = models[is_silent].tolist()
+            where = f" where models {names[:5]} hang on each other"
+        warn_of(SENTENCES, "no-noise", names, where=where)
