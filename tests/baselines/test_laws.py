@@ -174,6 +174,13 @@ def test_swap_in_with_one_argument_and_search_over_methods(data):
 
 
 # -------------------------------------------------------------------------- the oracle
+def test_groups_of_copies_are_as_good_as_one_row_in_the_oracle(data):
+    once = Oracle(truth=data.truth).fit(data.X, data.y)
+    X = pd.concat([data.X, data.X], ignore_index=True)
+    groups = np.tile(np.arange(len(data.X)), 2)
+    twice = Oracle(truth=data.truth).fit(X, np.tile(data.y, 2), groups=groups)
+    assert_allclose(twice.scores_, once.scores_, atol=1e-8)
+    assert_allclose(twice.standard_errors_, once.standard_errors_, rtol=1e-6)
 
 
 def test_the_oracle_has_no_error_for_a_model_that_won_every_row(data):
