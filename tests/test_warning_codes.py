@@ -54,7 +54,7 @@ def names_labels(message):
 
 def test_a_warning_has_a_code_and_names_its_subject():
     constructed = [(where, call) for where, call in calls() if is_warning(call)]
-    assert len(constructed) > 50
+    assert len(constructed) > 40
     for where, call in constructed:
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         assert "code" in given, where
@@ -65,6 +65,20 @@ def test_a_warning_has_a_code_and_names_its_subject():
         ]
         assert all(CODE.fullmatch(code) for code in codes), where
         assert "subject" in given or not any(map(names_labels, call.args)), where
+
+
+def test_sentences_of_tables_have_a_code_and_are_used():
+    n_tables = 0
+    for path in sorted(ROOT.rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)):
+            target = getattr(getattr(node, "target", None), "id", "")
+            if isinstance(node, ast.AnnAssign) and target == "_SENTENCES":
+                n_tables += 1
+                for key, entry in zip(node.value.keys, node.value.values, strict=True):
+                    assert CODE.fullmatch(key.value) and entry.elts[0].id in CATEGORIES
+                    assert source.count(f'"{key.value}"') > 1, key.value
+    assert n_tables >= 3
 
 
 def test_no_category_is_issued_with_a_bare_text():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -96,7 +95,14 @@ class ArrivalScorer(ComparisonEstimator):
     ) -> None:
         bounds, X = check_bounds("score_bounds", self.score_bounds), sample.X
         fit, rows = _laid_out(sample) if start is None else (start.fit, start.sources)
-        self._check_rows(X, rows)
+        met = [np.append(part.left, part.right) for part in rows if part.is_new]
+        is_met = np.isin(np.arange(len(X.models)), np.concatenate([[], *met]))
+        lonely = X.models[X.is_new & ~is_met].tolist()
+        if lonely:
+            raise BattlesError(
+                f"New models {lonely} have no comparison by a calibrated judge or a "
+                "human, so they cannot be placed."
+            )
         layout = fit.layout
         *_, step = steps_of(
             layout, is_joint=False, is_unweighted=self.equation == "unweighted"
@@ -139,19 +145,6 @@ class ArrivalScorer(ComparisonEstimator):
                 )
             )
         return self
-
-    def _check_rows(self, X: Comparisons, rows: Sequence[SourceRows]) -> None:
-        """Refuse new models that no row places."""
-        new = [part for part in rows if part.is_new]
-        sides = np.concatenate([[], *(part.left for part in new)]).astype(np.intp)
-        sides = np.append(sides, np.concatenate([[], *(part.right for part in new)]))
-        is_met = np.isin(np.arange(len(X.models)), sides)
-        lonely = X.models[X.is_new & ~is_met].tolist()
-        if lonely:
-            raise BattlesError(
-                f"New models {lonely} have no comparison by a calibrated judge or a "
-                "human, so they cannot be placed."
-            )
 
     def scores_for(self, models: NDArray[Any]) -> Array:
         """Scores of the given models, in logits.

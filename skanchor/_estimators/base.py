@@ -203,13 +203,11 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self._first_wins = sample.outcomes.first_wins
         self._tied_labels = sample.outcomes.tied_labels
         self._seen_features = sample.X.feature_names if sample.X.named else None
-        with limited_threads(threads_for(self._matrix_size(sample))):
+        # Rows of the largest matrix that a fit solves, about.
+        size = count_parameters(len(sample.X.models), len(sample.X.judges))
+        with limited_threads(threads_for(size)):
             self._fit(sample, start, seed_offset)
         return self
-
-    def _matrix_size(self, sample: Sample) -> int:
-        """Rows of the largest matrix that a fit solves, about."""
-        return count_parameters(len(sample.X.models), len(sample.X.judges))
 
     def _forget(self) -> None:
         """Drop what an earlier fit has learned."""
@@ -224,10 +222,6 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def _annotate(self, X: Comparisons) -> Comparisons:
         """Encoded rows with the columns that this estimator has learned."""
         raise NotImplementedError
-
-    def _row_logits(self, known: Comparisons) -> Array:
-        """Logits of annotated rows."""
-        return known.logits().copy()
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         """Rows that :meth:`score` averages over."""
@@ -300,12 +294,11 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def _logits(self, X: Battles) -> Array:
         encoded = self._encode(X)
         known = self._annotate(encoded)
-        eta = self._row_logits(known)
+        eta = known.logits()
         self_rows = (known.left == known.right) & (known.left >= 0)
         missing = ~np.isfinite(eta) & ~self_rows
         if missing.any():
-            self._refuse_unknown_judges(known, missing)
-            _refuse_blanks(known, missing)
+            _refuse_unknown(known, missing)
             names = known[missing].unscored_models()
             message = (
                 f"{missing.sum()} rows involve models without a score ({names[:5]}); "
@@ -327,21 +320,6 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
         return np.where(missing | self_rows, 0.0, eta)
-
-    def _refuse_unknown_judges(
-        self, X: Comparisons, missing: NDArray[np.bool_]
-    ) -> None:
-        slope = X.sensitivities
-        if slope is None:
-            return
-        unknown = (X.judge >= 0) & np.isnan(np.append(slope, [np.nan] * 2)[X.judge])
-        if (unknown & missing).any():
-            names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
-            raise BattlesError(
-                f"Judges {first_five(names)} were not calibrated: fit had no usable "
-                "historical rows of these judges. Drop their rows, or add such rows to "
-                "fit."
-            )
 
     def win_probability(self, X: Battles) -> Array:
         """Probability that the row's judge prefers ``model_a``, in any label order.
@@ -464,11 +442,11 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             rows &= values != 0.5
         read = rows & np.isfinite(known.logits())
         if not read.any():
-            _refuse_blanks(known, rows)
+            _refuse_unknown(known, rows)
             raise BattlesError(
                 f"{type(self).__name__}.score found no row that it models."
             )
-        loss = log_loss_terms(values[read], self._row_logits(known[read]))
+        loss = log_loss_terms(values[read], known[read].logits())
         return -float(np.average(loss, weights=weight[read]))
 
     def __sklearn_tags__(self) -> Tags:
@@ -482,19 +460,23 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _refuse_blanks(X: Comparisons, missing: NDArray[np.bool_]) -> None:
-    """Refuse rows without a logit, although their models have scores."""
-    blank = missing & np.isfinite(X.score_differences)
-    if not blank.any():
-        return
-    rows = np.flatnonzero(blank)
-    known = np.isfinite(X.features_left[rows]).any(axis=0)
-    names = [X.feature_names[k] for k in np.flatnonzero(~known)]
-    if names:
+def _refuse_unknown(X: Comparisons, missing: NDArray[np.bool_]) -> None:
+    """Refuse rows without a logit whose models have scores: of judges, or features."""
+    if X.sensitivities is not None:
+        # Codes -1 and -2, people and judges of no label, index from the end.
+        unknown = np.append(np.isnan(X.sensitivities), [False, False])[X.judge]
+        if (unknown & missing).any():
+            names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
+            raise BattlesError(
+                f"Judges {first_five(names)} were not calibrated: fit had no usable "
+                "historical rows of these judges. Drop their rows, or add such rows to "
+                "fit."
+            )
+    rows = np.flatnonzero(missing & np.isfinite(X.score_differences))
+    if len(rows):
+        is_blank = ~np.isfinite(X.features_left[rows]).any(axis=0)
+        names = np.array(X.feature_names, dtype=object)[is_blank].tolist()
         raise BattlesError(
-            f"{len(rows)} rows have NaN, or no columns, for the features {names[:5]} "
-            f"that fit has seen ({names[0] + '_a'!r}, {names[0] + '_b'!r} and so on)."
+            f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
+            + f" No row has the features {names[:5]} that fit has seen." * bool(names)
         )
-    raise BattlesError(
-        f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
-    )

@@ -171,6 +171,8 @@ def minimise(
         That of the last step; None where no parameter is free.
     """
     at = np.flatnonzero(free)
+    weights = [rows.by_cell(own) for rows, own in zip(sources, weights, strict=True)]
+    sources = [rows.cells for rows in sources]
     low, high = bounds or (np.full(len(free), -np.inf), np.full(len(free), np.inf))
     problem = _Problem(sources, weights, at, low[at], high[at])
     fit, logits, before, is_exact = start, problem.logits(start), np.inf, False
@@ -405,6 +407,7 @@ def grams_of(
 ) -> list[tuple[int, Array]]:
     """Information of rows with these weights, by source."""
     return [
-        (rows.source, rows.information(weight, fit.probabilities(rows)))
+        (rows.source, rows.cells.information(own, fit.probabilities(rows.cells)))
         for rows, weight in zip(sources, weights, strict=True)
+        for own in [rows.by_cell(weight)]
     ]

@@ -17,13 +17,33 @@ from numpy.typing import NDArray
 from skanchor._battles import HUMAN, is_constant, number_rows
 from skanchor._battles.grouping import FEW_GROUPS
 from skanchor._sample.sample import Sample, warn_of_counts
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.warning_log import warn
+from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
+from skanchor.warning_log import warn_of
 
 TIES = ("half", "drop")
 """What becomes of ties: half a win for either side, or rows that have no influence."""
 
 _LISTED = 5
+
+_SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
+    "models-with-ties-only": (
+        DataWarning,
+        "All human votes on models {names} are ties, which are left out: they count as "
+        "models without votes. Count them as half a win: ties='half'.",
+    ),
+    "judges-with-ties-only": (
+        DataWarning,
+        "All verdicts of judges {names} are ties, which are left out. Count them as "
+        "half a win: ties='half'.",
+    ),
+    "few-groups": (
+        DataWarning,
+        "There are {what}: with fewer than {least} the variance between groups is "
+        "poorly known, training sets differ much, and intervals may be off. Use finer "
+        "groups if there are any.",
+    ),
+}
+"""Category and sentence of each warning, by code."""
 
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""
@@ -121,43 +141,31 @@ def treat_ties(sample: Sample, *, drop: bool) -> Sample:
 
 def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
     """Refuse votes that are all ties; name judges and models that have nothing else."""
-    X = sample.X
-    counts = sample.counts
-    votes = counts & X.is_human
-    if (votes.any() and not (votes & ~tied).any()) or not (counts & ~tied).any():
+    X, counts = sample.X, sample.counts
+    votes, verdicts = counts & X.is_human, counts & (X.judge >= 0)
+    if not ((votes if votes.any() else counts) & ~tied).any():
         what = "human vote" if votes.any() else "outcome"
         raise BattlesError(
             f"Every {what} is a tie: with ties left out there is nothing to fit. "
             "Count them as half a win: ties='half'."
         )
-    # Models with votes, and those with a vote that is no tie; judges likewise below.
-    voted, decided = (X.appearances(rows) > 0 for rows in (votes, votes & ~tied))
-    models = X.models[voted & ~decided].tolist()
-    if models:
-        warn(
-            DataWarning(
-                f"All human votes on models {models[:_LISTED]} are ties, which are "
-                "left out: they count as models without votes. Count them as half a "
-                "win: ties='half'.",
-                code="models-with-ties-only",
-                subject=models,
-            )
-        )
-    verdicts = counts & (X.judge >= 0)
-    judged, deciding = (
-        np.bincount(X.judge[rows], minlength=len(X.judges)) > 0
-        for rows in (verdicts, verdicts & ~tied)
+
+    def with_ties_only(labels: Any, rows: Any, number: Any) -> list[Any]:
+        """Labels that some rows have, but none without a tie."""
+        return labels[(number(rows) > 0) & (number(rows & ~tied) == 0)].tolist()
+
+    models = with_ties_only(X.models, votes, X.appearances)
+    judges = with_ties_only(
+        X.judges,
+        verdicts,
+        lambda rows: np.bincount(X.judge[rows], minlength=len(X.judges)),
     )
-    judges = X.judges[judged & ~deciding].tolist()
-    if judges:
-        warn(
-            DataWarning(
-                f"All verdicts of judges {judges[:_LISTED]} are ties, which are left "
-                "out. Count them as half a win: ties='half'.",
-                code="judges-with-ties-only",
-                subject=judges,
-            )
-        )
+    for code, subject in (
+        ("models-with-ties-only", models),
+        ("judges-with-ties-only", judges),
+    ):
+        if subject:
+            warn_of(_SENTENCES, code, subject, names=subject[:_LISTED])
 
 
 # ------------------------------------------------------------------ weights and groups
@@ -215,40 +223,25 @@ def mean_weight(sample: Sample) -> float:
 
 
 def _warn_of_few_groups(sample: Sample) -> None:
-    """Warn of groups too few for their spread to be known."""
+    """Warn of groups too few for their spread to be known, of all rows or a source."""
     if sample.groups is None:
         return
+    X, used, few = sample.X, sample.counts, {}
     n_groups = _n_groups(sample.groups[sample.weight > 0])
-    few = _sources_of_few_groups(sample)
+    verdicts = int((used & (X.judge >= 0)).sum())
+    for m, source in enumerate([HUMAN, *X.judges.tolist()], start=-1):
+        rows = used & (X.judge == m)
+        # Judges of few rows matter little.
+        if rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1):
+            number = _n_groups(sample.groups[rows])
+            if number < FEW_GROUPS:
+                who = f"judge {source!r}" if m >= 0 else "people"
+                few[source] = f"{number} of {who}"
     if n_groups < FEW_GROUPS or few:
         what = f"{n_groups} groups"
         if n_groups >= FEW_GROUPS:
             what = f"few groups of some rows ({', '.join([*few.values()][:5])})"
-        warn(
-            DataWarning(
-                f"There are {what}: with fewer than {FEW_GROUPS} the "
-                "variance between groups is poorly known, training sets differ much, "
-                "and intervals may be off. Use finer groups if there are any.",
-                code="few-groups",
-                subject=few,
-            )
-        )
-
-
-def _sources_of_few_groups(sample: Sample) -> dict[str, str]:
-    """Sources whose rows are few groups, and how many; judges of few rows aside."""
-    X, used = sample.X, sample.counts
-    assert sample.groups is not None
-    verdicts = int((used & (X.judge >= 0)).sum())
-    found = {}
-    for m, source in enumerate([HUMAN, *X.judges.tolist()], start=-1):
-        rows = used & (X.judge == m)
-        n_groups = _n_groups(sample.groups[rows])
-        matters = rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1)
-        if matters and n_groups < FEW_GROUPS:
-            who = f"judge {source!r}" if m >= 0 else "people"
-            found[source] = f"{n_groups} of {who}"
-    return found
+        warn_of(_SENTENCES, "few-groups", few, what=what, least=FEW_GROUPS)
 
 
 def _n_groups(codes: NDArray[np.intp]) -> int:

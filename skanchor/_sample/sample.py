@@ -36,8 +36,9 @@ from skanchor.exceptions import (
     BattlesError,
     CountWarning,
     DataWarning,
+    SkanchorWarning,
 )
-from skanchor.warning_log import warn
+from skanchor.warning_log import warn_of
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -65,6 +66,24 @@ BOTH_BAD_COLUMN = "both_bad"
 
 COUNT_COLUMN = "count"
 """Column in which tables of counts say how often each row occurred."""
+
+_SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
+    "weights-like-counts": (
+        CountWarning,
+        "All weights are whole numbers, up to {most:g}, and are read as importance: if "
+        "they count equal rows, errors are too long and item effects are overlooked. "
+        "If a weight is a number of equal rows, set weights='frequency' (on its "
+        "BTLRegressor if a method has no such parameter). Otherwise divide the weights "
+        "by their mean.",
+    ),
+    "counts-not-used": (
+        DataWarning,
+        "Column 'count' holds whole numbers, up to {most:.0f}, and each row is taken "
+        "for one comparison. If it is the number of equal rows, set "
+        "weights='frequency', and in Python sample_weight=X['count'].",
+    ),
+}
+"""Category and sentence of each warning, by code."""
 
 COUNTED_BYTES = 64
 """What a fit needs for a row that is one of many equal ones."""
@@ -328,22 +347,22 @@ class Sample:
         The rows are not repeated. Callers must use the multiplicity.
         """
         self._check_counts(COUNTED_BYTES)
-        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self[np.flatnonzero(self.weight > 0)]
-        rows = replace(rows, multiplicity=rows.weight, inputs=inputs)
-        # Copies of a vote count as votes of several people.
-        return rows.without_raters()
+        return replace(rows, multiplicity=rows.weight)._of_counts()
 
     def expanded(self) -> Sample:
         """The rows, each repeated as often as its weight, with weight one.
 
         A fit to them, and their folds, equal those of a table that lists every row.
         """
-        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self if (self.weight == 1.0).all() else self[self.copies]
-        rows = replace(rows, weight=constant(1.0, len(rows)), inputs=inputs)
+        return replace(rows, weight=constant(1.0, len(rows)))._of_counts()
+
+    def _of_counts(self) -> Sample:
+        """The same rows, whose weights were counts, as the record of inputs says."""
+        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         # Copies of a vote count as votes of several people.
-        return rows.without_raters()
+        return replace(self, inputs=inputs).without_raters()
 
     @property
     def listing(self) -> NDArray[Any]:
@@ -358,14 +377,10 @@ class Sample:
     def listed(self) -> Sample:
         """The rows of the table, one by one. Ties that are left out weigh nothing."""
         rows = self[self.listing]
-        return replace(rows, weight=rows._weight_of_one, multiplicity=None)
-
-    @property
-    def _weight_of_one(self) -> Array:
-        """Weight of one of the rows of the table that each row stands for."""
-        if self.left_out is None:
-            return constant(1.0, len(self))
-        return np.where(self.left_out, 0.0, 1.0)
+        weight = constant(1.0, len(rows))
+        if rows.left_out is not None:
+            weight = np.where(rows.left_out, 0.0, 1.0)
+        return replace(rows, weight=weight, multiplicity=None)
 
     def with_battles(self, X: Comparisons) -> Sample:
         """The same sample with battles that have other columns or other roles."""
@@ -409,15 +424,10 @@ def _marked_both_bad(frame: nw.DataFrame[Any] | None) -> NDArray[np.bool_] | Non
     """Rows that a table of a tool marks as both bad; its outcomes may be numbers."""
     if frame is None or BOTH_BAD_COLUMN not in frame.columns:
         return None
-    marks = frame[BOTH_BAD_COLUMN]
-    if marks.dtype == nw.Object:
-        # As where pandas has put together tables with the column and without.
-        values = pd.Series(values_of(marks))
-        known = (values.isin([True, False]) | values.isna()).all()
-        return values.isin([True]).to_numpy() if known else None
-    if not isinstance(marks.dtype, nw.Boolean):
-        return None
-    return np.asarray(marks.fill_null(False).to_numpy(), dtype=bool)
+    # Of objects, as where pandas has put together tables with the column and without.
+    marks = pd.Series(values_of(frame[BOTH_BAD_COLUMN]), dtype=object)
+    is_mark = marks.isin([True, False]) | marks.isna()
+    return marks.isin([True]).to_numpy() if is_mark.all() else None
 
 
 def check_weight(sample_weight: Any, X: Comparisons) -> Array:
@@ -456,19 +466,8 @@ def warn_of_counts(sample: Sample) -> None:
     if sample.groups is not None or is_constant(sample.weight):
         return
     known = sample.weight[sample.weight > 0]
-    if known.min() == known.max():
-        return
-    if (known == np.round(known)).all():
-        warn(
-            CountWarning(
-                f"All weights are whole numbers, up to {known.max():g}, and are read "
-                "as importance: if they count equal rows, errors are too long and "
-                "item effects are overlooked. If a weight is a number of equal rows, "
-                "set weights='frequency' (on its BTLRegressor if a method has no "
-                "such parameter). Otherwise divide the weights by their mean.",
-                code="weights-like-counts",
-            )
-        )
+    if known.min() < known.max() and (known == np.round(known)).all():
+        warn_of(_SENTENCES, "weights-like-counts", most=known.max())
 
 
 def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
@@ -481,13 +480,4 @@ def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
         return
     most = counts.max()
     if counts.min() >= 0 and most > 1 and (counts % 1 == 0).all():
-        warn(
-            DataWarning(
-                f"Column {COUNT_COLUMN!r} holds whole numbers, up to {most:.0f}, and "
-                "each row is taken for one comparison. If it is the number of equal "
-                "rows, set weights='frequency', and in Python "
-                "sample_weight=X['count'].",
-                code="counts-not-used",
-                subject=[COUNT_COLUMN],
-            )
-        )
+        warn_of(_SENTENCES, "counts-not-used", [COUNT_COLUMN], most=most)

@@ -43,8 +43,6 @@ class EmbeddingFeatures(TextTransformer):
         and ``response_b``, ``("left", "right")`` for a pair of other names.
     keep_text : bool, default=False
         Whether the text columns stay in the table.
-    missing : {"empty", "raise"}, default="empty"
-        What to do with missing texts: read them as empty, with a warning, or refuse.
     random_state : int, RandomState or None, default=0
         Seed of the built-in encoder's SVD.
     n_jobs : int, optional
@@ -96,7 +94,6 @@ class EmbeddingFeatures(TextTransformer):
         scale: bool = True,
         columns: Any = "response",
         keep_text: bool = False,
-        missing: str = "empty",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -106,7 +103,6 @@ class EmbeddingFeatures(TextTransformer):
         self.scale = scale
         self.columns = columns
         self.keep_text = keep_text
-        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils._param_validation import StrOptions
 
 from skanchor._typing import Array
@@ -39,11 +38,10 @@ class ResponseFeatures(TextTransformer):
         a refusal (0 or 1).
         ``"arena"``: length in words, headers, list items and bold spans by the regular
         expressions with which arenas control for style, code removed.
-    scale : {"log1p", "unit", "none", "ratio", "density"}, default="log1p"
+    scale : {"log1p", "none", "ratio", "density"}, default="log1p"
         How counts become features. ``"log1p"`` is log(1 + count), ``"none"`` the count
-        itself. ``"unit"`` scales log(1 + count) to [-1, 1] by its range in ``fit``.
-        ``"ratio"`` and ``"density"`` are the contrasts of arenas (see the notes); they
-        need ``style="arena"`` and pairs of texts.
+        itself. ``"ratio"`` and ``"density"`` are the contrasts of arenas (see the
+        notes); they need ``style="arena"`` and pairs of texts.
     features : list of str, optional
         Names of the counts to use; None means all.
     columns : str, pair or list of these, default="response"
@@ -51,8 +49,6 @@ class ResponseFeatures(TextTransformer):
         and ``response_b``, ``("left", "right")`` for a pair of other names.
     keep_text : bool, default=False
         Whether the text columns stay in the table.
-    missing : {"empty", "raise"}, default="empty"
-        What to do with missing texts: read them as empty, with a warning, or refuse.
     n_jobs : int, optional
         Workers, as in joblib.
     verbose : int, default=0
@@ -62,8 +58,6 @@ class ResponseFeatures(TextTransformer):
     ----------
     sources_ : tuple or None
         The pairs of columns of texts; None after a fit on a column alone.
-    scaler_ : MinMaxScaler or None
-        The ranges of the logarithms, with ``scale="unit"``.
 
     See Also
     --------
@@ -81,7 +75,7 @@ class ResponseFeatures(TextTransformer):
     purposes use ``"log1p"``, the most similar feature of a single response: log(1 + a)
     - log(1 + b) = 2 artanh((a - b) / (a + b + 2)).
 
-    Except with ``scale="unit"``, ``fit`` only learns which columns hold texts.
+    ``fit`` only learns which columns hold texts.
 
     Examples
     --------
@@ -95,7 +89,7 @@ class ResponseFeatures(TextTransformer):
     _parameter_constraints: ClassVar = {
         **TextTransformer._parameter_constraints,
         "style": [StrOptions(set(_COUNTS))],
-        "scale": [StrOptions({"log1p", "unit", "none", *_CONTRASTS})],
+        "scale": [StrOptions({"log1p", "none", *_CONTRASTS})],
         "features": [list, tuple, None],
     }
 
@@ -107,7 +101,6 @@ class ResponseFeatures(TextTransformer):
         features: Sequence[str] | None = None,
         columns: Any = "response",
         keep_text: bool = False,
-        missing: str = "empty",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -116,7 +109,6 @@ class ResponseFeatures(TextTransformer):
         self.features = features
         self.columns = columns
         self.keep_text = keep_text
-        self.missing = missing
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -132,7 +124,7 @@ class ResponseFeatures(TextTransformer):
         return names
 
     def _learn(self, texts: list[str]) -> None:
-        names = self._names()
+        self._names()  # raises for unknown features
         if self.scale in _CONTRASTS and self.style != "arena":
             raise ValueError(f"scale={self.scale!r} goes with style='arena'.")
         if self.scale in _CONTRASTS and self.sources_ is None:
@@ -140,10 +132,6 @@ class ResponseFeatures(TextTransformer):
                 f"scale={self.scale!r} contrasts two responses; it needs a table "
                 "with pairs of text columns."
             )
-        self.scaler_: MinMaxScaler | None = None
-        if self.scale == "unit":
-            scaler = MinMaxScaler((-1, 1), clip=True)
-            self.scaler_ = scaler.fit(np.log1p(self._count(texts, names)))
 
     def _values(self, texts: list[str]) -> Array:
         # Densities need the length even if it is not among the chosen features.
@@ -151,8 +139,7 @@ class ResponseFeatures(TextTransformer):
         counts = self._count(texts, list(STYLE) if contrasted else self._names())
         if contrasted or self.scale == "none":
             return counts
-        logs: Array = np.log1p(counts)
-        return logs if self.scaler_ is None else self.scaler_.transform(logs)
+        return np.log1p(counts)
 
     def _sides(self, blocks: list[Array]) -> list[Array]:
         if self.scale not in _CONTRASTS:

@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,14 +37,12 @@ class TextTransformer(TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "columns": [str, list, tuple],
         "keep_text": ["boolean"],
-        "missing": [StrOptions({"empty", "raise"})],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
     columns: Any
     keep_text: bool
-    missing: str
     n_jobs: int | None
     verbose: int
 
@@ -187,7 +184,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
     def _read(
         self, X: Any, frame: nw.DataFrame[Any] | None, warns: bool
     ) -> list[list[str]]:
-        """Texts of every column; missing ones raise, or are empty with a warning."""
+        """Texts of every column; missing ones are empty, with a warning."""
         names = [*chain.from_iterable(self.sources_ or ())]
         present = [] if frame is None else frame.columns
         if not {*names} <= {*present} or bool(names) != (frame is not None):
@@ -213,10 +210,6 @@ class TextTransformer(TransformerMixin, BaseEstimator):
                 missing[name] = f"{is_missing.sum()} in {name}"
             texts.append([*map(str, cells.mask(is_missing, ""))])
         counts = ", ".join(missing.values())
-        if counts and self.missing == "raise":
-            raise BattlesError(
-                f"Texts are missing: {counts}. Drop the rows, or set missing='empty'."
-            )
         if counts and warns:
             message = f"Missing texts are read as empty ones: {counts}."
             warn(DataWarning(message, code="missing-texts", subject=list(missing)))

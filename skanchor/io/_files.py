@@ -218,16 +218,13 @@ def _encoding_of(head: bytes) -> str:
 def _read_separated(
     open_file: Opener, head: bytes, encoding: str, usual: str
 ) -> tuple[pd.DataFrame, Lines]:
-    """Read text with separators, below lines of remarks; ragged rows are listed."""
-    lines = head.decode(encoding, "ignore").lstrip("\ufeff").split("\n")
-    n_remarks = 0
-    while lines[n_remarks].startswith("#") and n_remarks + 1 < len(lines):
-        n_remarks += 1
+    """Read text with separators; ragged rows are listed."""
+    first = head.decode(encoding, "ignore").partition("\n")[0]
     # Every second part is quoted.
-    header = "".join(lines[n_remarks].split('"')[::2])
+    header = "".join(first.split('"')[::2])
     separator = max(usual + ",\t;|", key=header.count)
     bad: Lines = []
-    read = partial(_read_rows, open_file, separator, encoding, n_remarks)
+    read = partial(_read_rows, open_file, separator, encoding)
     try:
         table = read(None)
     except pa.ArrowInvalid as error:
@@ -248,7 +245,7 @@ def _read_separated(
 
 
 def _read_rows(
-    open_file: Opener, separator: str, encoding: str, n_remarks: int, bad: Lines | None
+    open_file: Opener, separator: str, encoding: str, bad: Lines | None
 ) -> pa.Table:
     """Table of text; with a list for ragged rows, these are left out and listed."""
     from pyarrow import csv
@@ -268,7 +265,6 @@ def _read_rows(
         # pyarrow drops the byte order mark of UTF-8 itself.
         encoding="utf8" if encoding in ("utf-8", "utf-8-sig") else encoding,
         block_size=BLOCK,
-        skip_rows=n_remarks,
         # With several threads pyarrow does not give the numbers of rows.
         use_threads=bad is None,
     )

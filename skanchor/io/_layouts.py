@@ -148,7 +148,7 @@ class Rows:
             if str(one.meaning).startswith("keep"):
                 new = str(one.meaning).removeprefix("keep").removeprefix(" as ")
                 columns[new or name] = self.frame[name]
-        names = self.mapping.models
+        names = {name: one.meaning for name, one in self.mapping.models.items()}
         for role in models:
             columns[role] = relabelled(self.get(role), lambda v: names.get(v, v))
         return pd.DataFrame(columns, index=self.frame.index)
@@ -346,15 +346,9 @@ def _battles(rows: Rows) -> pd.DataFrame:
 
 def _ratings(rows: Rows) -> pd.DataFrame:
     """Pair all responses to a prompt that one judge has rated."""
-    names = rows.named("score") or rows.named("rank")
-    sign = 1.0 if rows.named("score") else -1.0
-    parts = [
-        rows.standard("model", judge=name if len(names) > 1 else None).assign(
-            score=rows.numbers(name) * sign
-        )
-        for name in names
-    ]
-    rated = pd.concat(parts, ignore_index=True)
+    is_score = bool(rows.named("score"))
+    score = rows.numbers(rows.named("score" if is_score else "rank")[0])
+    rated = rows.standard("model").assign(score=score if is_score else -score)
     return paired(rated[rated["judge"] != _DROPPED], rows.table.files)
 
 

@@ -179,6 +179,7 @@ def words_of(table: dict[Any, str]) -> dict[str, Any]:
 
 
 _ROLES = {role: [*words_of({0: row})] for role, row in ROLES.items()}
+_ROLES["worse"] = _ROLES["loser"]
 _WORDS = words_of(WORDS)
 
 

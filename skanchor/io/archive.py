@@ -32,7 +32,6 @@ FIRST_LINE = f"skanchor history, format {FORMAT}\n".encode()
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 HEADER = "header"
-_PICKLE = b"\x80"  # its first byte
 
 _BEGIN = 80
 """More bytes than a first line has."""
@@ -112,12 +111,13 @@ def write_archive(
             np.lib.format.write_array(member, values, version=(1, 0))
             content = member.getvalue()
             begin = content[:_LOOK]
-            small = len(content) < _SMALL and len(zlib.compress(begin)) < len(begin) / 2
+            is_small = len(content) < _SMALL
+            is_small &= len(zlib.compress(begin)) < len(begin) / 2
             # The time of a member is fixed, so that equal content is an equal file.
             archive.writestr(
                 zipfile.ZipInfo(f"{name}.npy"),
                 content,
-                zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED,
+                zipfile.ZIP_DEFLATED if is_small else zipfile.ZIP_STORED,
             )
     # A view, since a file with many groups is large.
     whole = buffer.getbuffer()
@@ -162,7 +162,12 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
         try:
             with zipfile.ZipFile(file) as stored:
                 members = stored.infolist()
-                _check_size(members, os.path.getsize(path))
+                declared = sum(one.file_size for one in members)
+                most = _MOST + _MOST_TIMES * os.path.getsize(path)
+                if declared > most:
+                    raise ValueError(
+                        f"it declares {declared} bytes, of which at most {most} fit"
+                    )
                 arrays = dict(_read_array(stored, one) for one in members)
             header = json.loads(arrays.pop(HEADER).tobytes())
         except _UNREADABLE as error:
@@ -174,28 +179,17 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
 
 def _mistaken(begin: bytes) -> str:
     """Message about a file whose first line is not the expected one."""
-    found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", begin)
-    if found and found[1] == b"history":
-        reads = f"(format {found[2].decode()}; this one reads format {FORMAT})"
-        if int(found[2]) > FORMAT:
-            return f"was written by a newer skanchor {reads}: update skanchor."
-        return f"was written by skanchor 0.1.0 {reads}: fit the history again."
-    if FIRST_LINE.startswith(begin):
-        return "is empty or cut off: it is no whole history."
-    if found:
-        return f"is a {found[1].decode()}, no history."
-    if begin.startswith(_PICKLE):
-        return (
-            "is a pickle, no history; it is not opened, because that can run any code."
-        )
-    return "is no history."
-
-
-def _check_size(members: list[zipfile.ZipInfo], size: int) -> None:
-    """Refuse an archive that declares far more than its file holds."""
-    declared, most = sum(one.file_size for one in members), _MOST + _MOST_TIMES * size
-    if declared > most:
-        raise ValueError(f"it declares {declared} bytes, of which at most {most} fit")
+    match = re.match(rb"skanchor history, format (\d+)\n", begin)
+    if match:
+        number = int(match[1])
+        formats = f"(format {number}; this one reads format {FORMAT})"
+        if number > FORMAT:
+            return f"was written by a newer skanchor {formats}: update skanchor."
+        return f"was written by skanchor 0.1.0 {formats}: fit the history again."
+    if begin.startswith(b"\x80"):
+        return "is a pickle, which can run any code; it is not opened, and no history."
+    is_cut = FIRST_LINE.startswith(begin)
+    return "is empty or cut off, no history." if is_cut else "is no history."
 
 
 def _read_array(

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,16 +15,16 @@ from typing import Any, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
+from skanchor.io._columns import Decision
 from skanchor.io._layouts import LAYOUTS, build
-from skanchor.io._proposal import UNCLEAR, Decision, propose
+from skanchor.io._proposal import propose
 from skanchor.io._tables import FILE, as_table
 from skanchor.io._words import MEANINGS, SHARES, outcome_key
 from skanchor.io.atomic import write_atomically
 
 VERSION = 1
 
-_DECIDED = ("columns", "outcomes", "judges")
-_SECTIONS = (*_DECIDED, "ignored", "models")
+_PARTS = ("columns", "outcomes", "judges", "models")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Mapping:
         Meaning of each distinct outcome; ``"*"`` stands for many numbers.
     judges : dict of str to Decision
         Each label of a judge: ``"people"``, ``"judge"``, ``"judge: NAME"``, ``"drop"``.
-    models : dict of str to str
+    models : dict of str to Decision
         Other names of models.
     format : str
         Tool that wrote the table, or ``"table"``.
@@ -74,7 +74,7 @@ class Mapping:
     columns: dict[str, Decision]
     outcomes: dict[str, Decision] = field(default_factory=dict)
     judges: dict[str, Decision] = field(default_factory=dict)
-    models: dict[str, str] = field(default_factory=dict)
+    models: dict[str, Decision] = field(default_factory=dict)
     format: str = "table"
     source: str = "table"
     notes: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class Mapping:
         -------
         Mapping
         """
-        for part in parts.keys() & {*_DECIDED}:
+        for part in parts.keys() & {*_PARTS}:
             new = {outcome_key(name): Decision(of) for name, of in parts[part].items()}
             parts[part] = {**getattr(self, part), **new}
         return replace(self, **parts)
@@ -139,35 +139,37 @@ class Mapping:
     @property
     def unclear(self) -> tuple[str, ...]:
         """What is not known, in words."""
-        open_columns = [name for name, one in self.columns.items() if one.is_open]
-        open_models = [name for name, one in self.models.items() if one == UNCLEAR]
-        questions = [f"what column {name!r} holds" for name in open_columns]
-        questions += [f"is {name!r} another name of a model?" for name in open_models]
-        for value, one in self.outcomes.items():
-            if one.is_open and value == SHARES:
+        column = next((n for n, d in self.columns.items() if d.meaning == "judge"), "")
+        where = f" in {column!r}" if column and self.layout != "judges" else ""
+        asks = {
+            "columns": "what column {!r} holds",
+            "outcomes": "outcome {!r}{}",
+            "judges": f"is {{!r}}{where} a person or a judge?",
+            "models": "is {!r} another name of a model?",
+        }
+        if where and column == FILE:
+            asks["judges"] = "no column says who decided in {!r}: people or a judge?"
+        questions = []
+        for part, name, one in self._decisions():
+            if one.is_open and name == SHARES and part == "outcomes":
                 questions.append(f"outcomes are {one.reason}")
             elif one.is_open:
                 rows = "" if one.rows is None else f" in {one.rows} rows"
-                questions.append(f"outcome {value!r}{rows}")
-        column = next((n for n, d in self.columns.items() if d.meaning == "judge"), "")
-        where = f" in {column!r}" if column and self.layout != "judges" else ""
-        about = f"is {{!r}}{where} a person or a judge?"
-        if where and column == FILE:
-            about = "no column says who decided in {!r}: people or a judge?"
-        questions += [about.format(k) for k, one in self.judges.items() if one.is_open]
+                questions.append(asks[part].format(name, rows))
         return tuple(questions)
 
     @property
     def table(self) -> pd.DataFrame:
-        """Every decision as a row: part, name, meaning, rows and reason."""
-        rows = [
-            (part, name, one.meaning, one.rows, one.reason)
-            for part in _DECIDED
-            for name, one in getattr(self, part).items()
-        ]
-        rows += [("models", old, new, None, "") for old, new in self.models.items()]
-        names = ["part", "name", "meaning", "rows", "reason"]
+        """Every decision as a row: part, name, meaning, reason and rows."""
+        rows = [(part, name, *one) for part, name, one in self._decisions()]
+        names = ["part", "name", *Decision._fields]
         return pd.DataFrame(rows, columns=names).astype({"rows": "Int64"})
+
+    def _decisions(self) -> Iterator[tuple[str, str, Decision]]:
+        """All decisions, each with its part and its name."""
+        for part in _PARTS:
+            for name, one in getattr(self, part).items():
+                yield part, name, one
 
     @property
     def commands(self) -> tuple[str, str]:
@@ -203,20 +205,12 @@ class Mapping:
         lines += [f"# {note}" for note in self.notes]
         lines += [f"version = {VERSION}", f"layout = {_quoted(self.layout)}",
                   f"format = {_quoted(self.format)}"]  # fmt: skip
-        ignored = {n: d for n, d in self.columns.items() if d.meaning == "ignored"}
-        used = {n: d for n, d in self.columns.items() if n not in ignored}
-        for title, part in (("columns", used), ("outcomes", self.outcomes),
-                            ("judges", self.judges)):  # fmt: skip
-            lines += ["", f"[{title}]"]
-            for name, one in part.items():
+        for part in _PARTS:
+            lines += ["", f"[{part}]"] if getattr(self, part) else []
+            for name, one in getattr(self, part).items():
                 rows = f"{one.rows} rows: " if one.rows is not None else ""
                 why = "".join(c if c.isprintable() else " " for c in rows + one.reason)
                 lines.append(f"{_quoted(name)} = {_quoted(one.meaning)}  # {why}")
-        reasons = {name: one.reason for name, one in ignored.items()}
-        for title, values in (("ignored", reasons), ("models", self.models)):
-            if values:
-                lines += ["", f"[{title}]"]
-                lines += [f"{_quoted(k)} = {_quoted(v)}" for k, v in values.items()]
         text = "\n".join(lines) + "\n"
         if path is not None:
             write_atomically(path, text)
@@ -242,18 +236,15 @@ class Mapping:
             raise BattlesError(f"{where}: is no TOML file ({error}).") from None
         if record.pop("version", None) != VERSION:
             raise BattlesError(f"{where}: is no mapping of version {VERSION}.")
-        unknown = set(record) - {"layout", "format", *_SECTIONS}
+        unknown = set(record) - {"layout", "format", *_PARTS}
         if unknown:
             raise BattlesError(f"{where}: has the unknown sections {sorted(unknown)}.")
-        if any(not isinstance(record.get(part, {}), dict) for part in _SECTIONS):
-            raise BattlesError(f"{where}: {', '.join(_SECTIONS)} must be tables.")
-        ignored = record.pop("ignored", {}).items()
-        for part in _DECIDED:
-            decisions = record.get(part, {}).items()
+        for part in record.keys() & {*_PARTS}:
+            if not isinstance(record[part], dict):
+                raise BattlesError(f"{where}: {part} must be a table.")
+            decisions = record[part].items()
             record[part] = {name: Decision(meaning) for name, meaning in decisions}
-        for name, why in ignored:
-            record["columns"][name] = Decision("ignored", str(why))
-        mapping = cls(**{"layout": "", **record})
+        mapping = cls(**{"layout": "", "columns": {}, **record})
         mapping.check(where)
         return mapping
 
@@ -267,9 +258,9 @@ class Mapping:
         for part, meanings in MEANINGS.items():
             for name, one in getattr(self, part).items():
                 meaning = one.meaning
-                number = isinstance(meaning, (int, float)) and 0 <= meaning <= 1
-                named = str(meaning).startswith(("keep as ", "judge: "))
-                if not (meaning in meanings or one.is_open or named or number):
+                is_number = isinstance(meaning, (int, float)) and 0 <= meaning <= 1
+                is_name = str(meaning).startswith(("keep as ", "judge: "))
+                if not (meaning in meanings or one.is_open or is_name or is_number):
                     raise BattlesError(
                         f"{where}: {name!r} in [{part}] has the unknown meaning "
                         f"{meaning!r}; it may be {', '.join(meanings)}."

@@ -53,7 +53,7 @@ def zipped(content, name="b.csv"):
 FORMATS = {
     "b.csv": CSV,
     "b.tsv": T.to_csv(index=False, sep="\t").encode(),
-    "b.txt": b"# votes\n# of spring\n" + T.to_csv(index=False, sep="|").encode(),
+    "b.txt": T.to_csv(index=False, sep="|").encode(),
     "semicolons.csv": T.to_csv(index=False, sep=";").encode("utf-8-sig"),
     "utf16.csv": T.to_csv(index=False).encode("utf-16"),
     "without_mark.csv": T.to_csv(index=False).encode("utf-16-le"),

@@ -131,8 +131,6 @@ AT_ONCE = {
         rank_a=words(1, 2, 1), rank_b=words(2, 1, 1)),
     "is_human.csv": T.drop(columns="judge").assign(is_human=T["judge"] == "human"),
     "ratings.csv": (RATED, OF_RATED),
-    "wide_ratings.csv": (RATED.pivot_table("Score", ["Question", "System"], "Rater")
-                         .reset_index(), OF_RATED),
     "lists.jsonl": named(tags=[["x"]] * 11 + [[]]),
 }  # fmt: skip
 """Files that are read at once: as all rows, or as those beside the file."""
@@ -234,6 +232,8 @@ ASKED = {
 REFUSED = {
     "own_names.csv": ("erstes,zweites,judge,winner\nowl,elk,human,model_a\n",
                       "--columns"),
+    "wide_ratings.csv": ("prompt,model,human,gpt-4\np,owl,1,2\np,elk,2,1\n",
+                         "no columns are known"),
     "leaderboard.csv": ("model,score\nowl,61\nelk,50\n", "no columns are known"),
     "outputs.jsonl": ('{"output_1": "x", "output_2": "y", "label": 1}\n' * 3,
                       "no columns are known"),

@@ -1,0 +1,418 @@
+"""Roles of columns, decided by their names and values, or left open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from skanchor.exceptions import BattlesError
+from skanchor.io import _words as words
+from skanchor.io._tables import FILE, Table
+from skanchor.io._words import FAILED, TIE, name_key, outcome_key
+
+UNCLEAR = "?"
+"""In place of a meaning that is not known."""
+
+OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")
+"""Roles of columns that hold outcomes."""
+
+MODELS = ("model_a", "model_b", "model", "better", "worse")
+"""Roles of columns that hold names of models."""
+
+FEW, SCALE = 20, 7
+"""Most values of a column that has few; numbers above which outcomes are a scale."""
+
+_STANDARD = ("model_a", "model_b", "judge", "rater", "prompt_id", "shown_first")
+_LONG, _HEAD = 80, 1000  # letters of a long text; rows that are looked at first
+
+_ASKS_WINNER = (
+    "winner, winner_swapped if it is about a game that showed model_b first, loser, "
+    "verdict if its name is that of a judge, or ignored"
+)
+_ASKS_TURN = {
+    "swapped": "could turn outcomes round: swapped if they are about the order shown, "
+    "swapped_order if about the columns, or ignored",
+    "tie": "may say which rows are ties: tie, or ignored",
+}
+_ASKS_WHO = "says who decided, as another column does: judge, rater, or ignored"
+_ONE_MODEL = {
+    "winner and loser": {
+        "better": "a name of the model that won",
+        "worse": "a name of the model that lost",
+    },
+    "battles": dict.fromkeys(
+        ("battle", "model", "result"), "rows of one battle are compared"
+    ),
+    "ratings": {
+        "model": "a name of models",
+        "prompt_id": "ratings of one prompt are compared",
+        "score": "a higher score is better",
+    },
+}
+"""Layouts without two columns of models: their columns, and reasons for these."""
+
+_KINDS = words.words_of(words.KINDS)
+_FLAGS = words.words_of(words.FLAGS)
+
+
+class Decision(NamedTuple):
+    """What a column, an outcome or a judge is taken for, and why.
+
+    Parameters
+    ----------
+    meaning : str or float
+        What it is taken for; ``"?"`` if that is not known.
+    reason : str
+        Why.
+    rows : int, optional
+        Number of rows that hold it.
+
+    Examples
+    --------
+    >>> from skanchor.io import Decision
+    >>> Decision("?", "a word of no table", 12).is_open
+    True
+    """
+
+    meaning: Any
+    reason: str = "by the mapping"
+    rows: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the meaning is not known."""
+        return self.meaning == UNCLEAR
+
+
+class Columns:
+    """Decisions about columns, made step by step."""
+
+    def __init__(self, table: Table):
+        self.table, self.frame = table, table.frame
+        self.decisions: dict[str, Decision] = {}
+        self.open_outcomes: list[str] = []  # columns that may hold outcomes
+        self.layout = "pairs"
+        self.has_sides = True
+
+    def find(self) -> None:
+        """Decide all columns, in the order in which one follows from another."""
+        for role in _STANDARD:
+            # Without judges, raters are asked about: they may be people or not.
+            if role != "rater" or self.named("judge"):
+                self._find_standard(role)
+        self._find_judges()
+        if self._find_two_models():
+            self._find_standard("winner")
+            steps = [self._as_counts, self._as_judges, self._as_pairs, self._as_scores,
+                     self._as_anything]  # fmt: skip
+        else:
+            steps = [self._as_one_model]
+        if not any(step() for step in steps):
+            names = [name for name in self.frame.columns if name != FILE][:20]
+            raise BattlesError(
+                f"{self.table.files}: no columns are known to hold two models and who "
+                f"won. Its columns are {names}. If their names are unusual, give "
+                "--columns NAME=ROLE; the page 'Reshape your file' has shapes that are "
+                "read."
+            )
+        for name in self.free():
+            is_model = words.is_in_role(words.side_of(name)[0], "model _")
+            labels = self.few(name) if is_model else {}
+            if labels and all(label.casefold() in self.models for label in labels):
+                why = "names the models once more: model_a, model_b, or ignored"
+                self.decide(UNCLEAR, why, name)
+        self._find_prompts_and_features()
+        self.decide("keep", "a further column", *self.free())
+
+    # ------------------------------------------------------------------------- helpers
+    def decide(self, role: str, reason: str, *names: str) -> None:
+        """Decide columns, or leave them open."""
+        for name in names:
+            self.decisions[name] = Decision(role, reason)
+
+    def decide_roles(self, names: dict[str, str], reason: str) -> None:
+        """Decide columns by their roles."""
+        for role, name in names.items():
+            self.decisions[name] = Decision(role, reason)
+
+    def ask_outcomes(self, *names: str) -> None:
+        """Leave columns open that may hold outcomes."""
+        self.decide(UNCLEAR, _ASKS_WINNER, *names)
+        self.open_outcomes += names
+
+    def free(self) -> list[str]:
+        """Columns that are not decided."""
+        return [name for name in self.frame.columns if name not in self.decisions]
+
+    def named(self, *roles: str) -> list[str]:
+        """Columns of roles."""
+        return [n for n, one in self.decisions.items() if one.meaning in roles]
+
+    def called(self, role: str) -> list[str]:
+        """Free columns whose names may have a role, the usual names first."""
+        return words.names_in_role(self.free(), role)
+
+    def first(self, role: str) -> str:
+        """The column of a role, or else the first one that may have it, if any."""
+        return next(iter(self.named(role) or self.called(role)), "")
+
+    def sides(self, kind: str) -> dict[str, str]:
+        """The two free columns of a kind by their role; those but of models numbers."""
+        pairs: dict[str, dict[str, str]] = {}
+        for name in self.free():
+            pattern, side = words.side_of(name)
+            if words.is_in_role(pattern, f"{kind} _"):
+                pairs.setdefault(pattern, {}).setdefault(f"{kind}_{side}", name)
+        both = next((pair for pair in pairs.values() if len(pair) == 2), {})
+        fits = kind == "model" or all(map(self.is_number, both.values()))
+        return both if fits else {}
+
+    def values(self, name: str) -> dict[str, int]:
+        """Distinct values of a column and their rows, in the order of the table."""
+        codes, labels = pd.factorize(self.frame[name])
+        n_rows = np.bincount(codes + 1, minlength=len(labels) + 1).tolist()
+        is_judge = self.decisions.get(name, [""])[0] == "judge"
+        key = words.value_key if is_judge else outcome_key
+        counts: Counter[str] = Counter({"": n_rows[0]} if n_rows[0] else {})
+        for label, n in zip(labels, n_rows[1:], strict=True):
+            counts[key(label)] += n
+        return counts
+
+    def few(self, name: str) -> dict[str, int]:
+        """Values of a column that has few; none of others."""
+        if self.frame[name].head(_HEAD).nunique() > FEW:
+            return {}
+        values = self.values(name)
+        return values if len(values) <= FEW else {}
+
+    def is_number(self, name: str) -> bool:
+        """Whether the first cells of a column are numbers."""
+        head = self.frame[name].head(_HEAD).dropna().astype("str").str.strip()
+        head = head[head.ne("")].str.replace(",", ".", regex=False)
+        return len(head) > 0 and bool(
+            pd.to_numeric(head, errors="coerce").notna().all()
+        )
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """Names of the models as they are written, by the names without case."""
+        names: dict[str, str] = {}
+        for column in self.named(*MODELS):
+            for label in self.values(column):
+                names.setdefault(label.casefold(), label)
+        names.pop("", None)
+        return names
+
+    def is_verdict(self, name: str) -> bool:
+        """Whether a column holds outcomes in words, of which one is a side."""
+        outcomes = [words.outcome_of(value) for value in self.few(name) if value]
+        meanings = {one[0] for one in outcomes if one and one[0] != FAILED}
+        sides = meanings - {TIE, words.BAD}
+        return None not in outcomes and len(meanings) > 1 and bool(sides)
+
+    def holds_outcomes(self, name: str) -> bool:
+        """Whether a column holds outcomes in words, or as names of the models."""
+        if self.is_verdict(name):
+            return True
+        if self.frame[name].head(_HEAD).nunique() > 200:
+            return False
+        values = [value for value in self.values(name) if value]
+        models = [value for value in values if value.casefold() in self.models]
+        return len(models) > 1 and all(
+            value in models or words.outcome_of(value) for value in values
+        )
+
+    def kinds(self, name: str) -> dict[str, str]:
+        """What each cell means, if all of a column say people or judge."""
+        # Of other columns, true and false or numbers do not say who decided.
+        is_flag = words.is_in_role(name_key(name), "kind")
+        values = {value: name_key(value) for value in self.few(name)}
+        is_kind = all(key in _KINDS and (is_flag or key not in _FLAGS)
+                      for key in values.values())  # fmt: skip
+        return {v: _KINDS[key] for v, key in values.items()} if is_kind else {}
+
+    # ---------------------------------------------------------------------------- steps
+    def set_aside(self) -> None:
+        """Lists, objects and long texts are no names, outcomes or labels."""
+        nested = (list, dict, tuple, set, np.ndarray)
+        for name in self.free():
+            column = self.frame[name]
+            if column.dtype == object and any(isinstance(c, nested) for c in column):
+                self.decide("ignored", "lists or objects", name)
+            elif column.dtype == object or column.dtype == "str":
+                head = [cell for cell in column.head(_HEAD) if isinstance(cell, str)]
+                long = [cell for cell in head if len(cell) > _LONG or "\n" in cell]
+                if 10 * len(long) > len(head):
+                    self.decide("keep", "long texts, no labels", name)
+
+    def _find_standard(self, role: str) -> None:
+        """The column with the standard name of a role."""
+        names = [n for n in self.free() if n.strip().casefold() == role]
+        self.decide(role, "the standard name", *names[:1])
+
+    def _find_judges(self) -> None:
+        """Columns of judges and raters, or one that says whether people decided."""
+        names = [name for name in self.called("judge") if not self.is_verdict(name)]
+        kinds = [name for name in self.called("kind") if self.kinds(name)]
+        judge = self.named("judge")
+        if judge and self.kinds(judge[0]):
+            # Judges of one kind would be one judge.
+            kinds, names = [*kinds, *names], []
+        if kinds and not judge and not names:
+            self.decide("judge", "says whether people or a judge decided", kinds.pop(0))
+        self.decide(UNCLEAR, _ASKS_WHO, *kinds)
+        for name in names:
+            role = "rater" if self.named("judge") else "judge"
+            role = "keep" if self.named(role) else role
+            self.decide(role, "a name of who decided", name)
+        if FILE in self.free():
+            why = "the name of the file: no column says who decided"
+            self.decide("judge", why, FILE)
+
+    def _find_two_models(self) -> bool:
+        """The two columns of models, or one and its opponent."""
+        if not (self.named("model_a") and self.named("model_b")):
+            self.decide_roles(self.sides("model"), "a name of a model of a side")
+        model, opponent = self.called("model"), self.called("opponent")
+        if model and opponent and not self.named("model_a"):
+            pair = {"model_a": model[0], "model_b": opponent[0]}
+            self.decide_roles(pair, "a name of models")
+            self.has_sides = False
+        return bool(self.named("model_a") and self.named("model_b"))
+
+    def _as_counts(self) -> bool:
+        """Wins of either side, or wins and losses of the first."""
+        wins, votes = self.sides("wins"), self.sides("votes")
+        won, lost = self.called("wins"), self.called("losses")
+        if not wins and won and lost:
+            wins = {"wins_a": won[0], "wins_b": lost[0]}
+        if self.named("winner") or not (wins or votes):
+            return False
+        self.layout = "counts"
+        self.decide_roles(wins, "a name of numbers of wins")
+        if not wins:
+            self.decide(UNCLEAR, "may count votes (wins_a, wins_b), or the larger "
+                        "number wins (score_a, score_b)", *votes.values())  # fmt: skip
+        self.decide("ties", "a name of a number of ties", *self.called("tie")[:1])
+        counts = self.frame[self.named("wins_a", "wins_b", "ties")]
+        total = counts.apply(pd.to_numeric, errors="coerce").sum(axis=1)
+        self._find_prompts_and_features()
+        for name in filter(self.is_number, self.free()):
+            if pd.to_numeric(self.frame[name], errors="coerce").eq(total).all():
+                self.decide("ignored", "is the sum of the counts", name)
+            else:
+                why = "may count comparisons: ties, ignored, or keep"
+                self.decide(UNCLEAR, why, name)
+        return True
+
+    def _as_judges(self) -> bool:
+        """Several columns of outcomes, each named after a judge."""
+        names = by_name = self.named("verdict")
+        if not by_name and not self.named(*OUTCOMES):
+            names = list(filter(self.holds_outcomes, self.free()))
+            by_name = [name for name in names if words.who_is(judge_name(name))]
+            has_judge = any(name != FILE for name in self.named("judge"))
+            by_name = [] if len(by_name) < len(names) and has_judge else by_name
+        if not by_name or len(names) < 2:
+            return False
+        self.layout = "judges"
+        # Two columns of a judge may be about two orders.
+        of_order = [n for n in names if name_key(n).split()[-1] in ("ab", "ba")]
+        why = "outcomes by the judge of its name"
+        self.decide("verdict", why, *(n for n in names if n not in of_order))
+        self.ask_outcomes(*of_order)
+        if FILE in self.decisions:
+            self.decide("ignored", "columns are named after judges", FILE)
+        return True
+
+    def _as_pairs(self) -> bool:
+        """One outcome in each row."""
+        if not self.named("winner", "loser", "winner_swapped"):
+            by_value = [name for name in self.free() if self.holds_outcomes(name)]
+            for role in ("winner", "loser"):
+                if not self.named("winner") and self.called(role):
+                    self.decide(role, f"a name of the {role}", self.called(role)[0])
+            if not self.named("winner", "loser"):
+                if not by_value:
+                    return False
+                if len(by_value) == 1:
+                    self.decide("winner", "its values are outcomes", *by_value)
+        for name in self.free():
+            turns = [role for role in _ASKS_TURN if name in self.called(role)]
+            if turns and self.few(name):
+                self.decide(UNCLEAR, _ASKS_TURN[turns[0]], name)
+            elif self.holds_outcomes(name):
+                self.ask_outcomes(name)
+        return True
+
+    def _as_scores(self) -> bool:
+        """A number for each side: the larger score wins, or the smaller rank."""
+        for kind in ("score", "rank"):
+            self.decide_roles(self.sides(kind), f"a name of a {kind} of a side")
+            if self.named(f"{kind}_a"):
+                self.layout = "scores"
+        return self.layout == "scores"
+
+    def _as_anything(self) -> bool:
+        """Columns that may hold the outcome, by the number of their values."""
+        self._find_prompts_and_features()
+        names = []
+        for name in self.free():
+            n_values = self.frame[name].nunique()
+            if n_values > SCALE and self.is_number(name):
+                numbers = pd.to_numeric(self.frame[name], errors="coerce").dropna()
+                names += [name] * bool((numbers.between(0, 1) | numbers.eq(-1)).all())
+            elif n_values > 1 and self.few(name):
+                names.append(name)
+        self.ask_outcomes(*names)
+        return 0 < len(names) < 6
+
+    def _as_one_model(self) -> bool:
+        """Names of winner and loser, a row for each model and battle, or ratings."""
+        for layout, reasons in _ONE_MODEL.items():
+            names = {role: self.first(role) for role in reasons}
+            if layout == "winner and loser" and all(names.values()):
+                # Outcomes beside a loser are no names.
+                winners, losers = (self.values(name) for name in names.values())
+                names = names if {*winners} & {*losers} else {"worse": ""}
+            if layout == "ratings" and not names["score"]:
+                names["score"] = self.first("rank")
+            if all(names.values()):
+                break
+        else:
+            return False
+        self.layout = layout
+        for role, name in names.items():
+            if name not in self.decisions:
+                self.decide(role, reasons[role], name)
+        if layout == "winner and loser":
+            self.decide(UNCLEAR, _ASKS_TURN["tie"], *self.called("tie"))
+        return True
+
+    def _find_prompts_and_features(self) -> None:
+        """The column of prompts; pairs of numeric columns, which get standard names."""
+        if not self.named("prompt_id"):
+            why = "rows of one prompt depend on each other"
+            self.decide("prompt_id", why, *self.called("prompt_id")[:1])
+        pairs: dict[str, dict[str, str]] = {}
+        for name in self.free():
+            pattern, side = words.side_of(name)
+            if pattern.strip("_ ") and self.is_number(name):
+                pairs.setdefault(pattern, {})[side] = name
+        for pattern, sides in pairs.items():
+            stem = "_".join(pattern.replace("_", " ").split())
+            for side, name in sides.items() if len(sides) == 2 else ():
+                is_standard = name.endswith(("_a", "_b"))
+                role = "keep" if is_standard else f"keep as {stem}_{side}"
+                self.decide(role, "a feature of either side", name)
+
+
+def judge_name(column: str) -> str:
+    """Name of a judge in the name of a column, without words of outcomes."""
+    key = name_key(column).split()
+    telling = [w for w in key if w != "by" and not words.is_in_role(w, "winner")]
+    return " ".join(telling or key)
