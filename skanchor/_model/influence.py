@@ -154,8 +154,9 @@ def _largest(so_far: Array, values: Array) -> Array:
 
 def _sums_by(codes: NDArray[np.intp], values: Array, n_codes: int) -> Array:
     """Sums of the rows of values by code, of shape (n_codes, n_columns)."""
-    ones, at = np.ones(len(codes)), np.arange(len(codes))
-    return np.asarray(csr_array((ones, (codes, at)), (n_codes, len(codes))) @ values)
+    n = len(codes)
+    matrix = csc_array((np.ones(n), codes, np.arange(n + 1)), (n_codes, n))
+    return np.asarray(matrix @ values)
 
 
 def group_matrix(codes: NDArray[np.intp]) -> csc_array:
