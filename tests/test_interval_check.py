@@ -17,7 +17,7 @@ from skanchor.evaluation import (
     leave_one_model_out,
 )
 from skanchor.exceptions import DataWarning
-from skanchor.reports.sentences import check_record, interval_verdict
+from skanchor.reports.sentences import check_record
 from skanchor.simulation import simulate_battles
 
 NORMAL = 1.959963984540054
@@ -157,10 +157,10 @@ def test_the_largest_miss_is_adjusted_for_the_number_of_models():
     # Twenty times .001374.
     assert found.largest.p_value == pytest.approx(0.02748, abs=1e-4)
     assert found.top.model == "model-00" and found.top.p_value > 0.9
-    verdict = interval_verdict(found)
-    assert verdict.holds == "doubtful"
+    verdict = check_record(found)
+    assert verdict["holds"] == "doubtful"
     assert "model-07: its score is 3.2 standard errors above" in " ".join(
-        verdict.findings
+        verdict["findings"]
     )
 
 
@@ -171,10 +171,10 @@ def test_a_miss_of_the_best_model_is_tested_by_itself():
     found = independent(score, true)
     assert found.largest.p_value > 0.1
     assert found.top.p_value == pytest.approx(0.01242, abs=1e-4)
-    verdict = interval_verdict(found)
-    assert verdict.holds == "doubtful"
-    assert "2.5 standard errors below" in " ".join(verdict.findings)
-    assert "at the top of the leaderboard" in verdict.advice
+    verdict = check_record(found)
+    assert verdict["holds"] == "doubtful"
+    assert "2.5 standard errors below" in " ".join(verdict["findings"])
+    assert "at the top of the leaderboard" in verdict["advice"]
 
 
 def test_good_models_placed_too_low_are_seen():
@@ -183,7 +183,7 @@ def test_good_models_placed_too_low_are_seen():
     assert found.direction.gap == pytest.approx(0.3, rel=0.05)
     assert found.direction.p_value < 0.001
     assert "good models too low and bad ones too high" in " ".join(
-        interval_verdict(found).findings
+        check_record(found)["findings"]
     )
     assert independent(1.1 * true, true).direction.gap < 0
 
@@ -192,21 +192,21 @@ def test_too_few_models_placed_right():
     true = np.linspace(1.5, -1.5, 20)
     score = true + 0.08 * np.tile([3.0, -3.0, 0.0, 0.0], 5)
     found = independent(score, true)
-    verdict = interval_verdict(found)
+    verdict = check_record(found)
     assert found.compatible == 10 and found.coverage_p < 0.001
-    assert verdict.holds == "no" and verdict.advice.startswith("Do not report them")
-    record = check_record(found)
-    assert record["tests"]["coverage"]["p_value"] == found.coverage_p
-    assert record["tests"]["together"]["p_value"] == found.p_value
-    assert record["models"][0]["p_adjusted"] == found.table["p_adjusted"].iloc[0]
+    assert verdict["holds"] == "no"
+    assert verdict["advice"].startswith("Do not report them")
+    assert verdict["tests"]["coverage"]["p_value"] == found.coverage_p
+    assert verdict["tests"]["together"]["p_value"] == found.p_value
+    assert verdict["models"]["p_adjusted"].equals(found.table["p_adjusted"])
 
 
 @pytest.mark.parametrize(("n", "holds"), [(3, "unknown"), (8, "yes"), (20, "yes")])
 def test_a_good_result_of_few_models_says_little(n, holds):
     true = np.linspace(1.5, -1.5, n)
-    verdict = interval_verdict(independent(true + 0.01, true))
-    assert verdict.holds == holds
-    assert verdict.advice or n >= 20
+    verdict = check_record(independent(true + 0.01, true))
+    assert verdict["holds"] == holds
+    assert verdict["advice"] or n >= 20
 
 
 # --------------------------------------------------------------------- of an estimator

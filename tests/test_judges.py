@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 from tables import said, scored
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor._estimators.judges import JudgeFit, favour_of_a_side
+from skanchor._estimators.judge_checks import JudgeFit, favour_of_a_side
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import (

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 # Flags that take several values, and so also a FILE that comes after them.
 _GREEDY = ("new", "hide_votes_of", "human", "without", "set", "costs", "widths")
-_READING = (
-    *("--mapping", "--from", "--columns", "--labels", "--human", "--encoding"),
-    "--drop-invalid",
-)
-_SHORT_CUTS = ("columns", "labels", "human")
+_SHORT_CUTS = ("--columns", "--labels", "--human")
+_READING = ("--from", "--encoding", "--drop-invalid", *_SHORT_CUTS)
 
 NO_GROUPS = "none"
 """In place of a column of groups: rows are independent."""
@@ -28,19 +25,15 @@ NO_GROUPS = "none"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows as a fit takes them, and what their weights mean."""
+    """Arguments of a fit, X, y, sample_weight and groups, and what weights mean."""
 
-    X: Any
-    y: Any
-    sample_weight: Any
-    groups: Any
+    arguments: dict[str, Any]
     weights: Literal["importance", "frequency"]
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of a fit."""
-        names = ("X", "y", "sample_weight", "groups")
-        return {name: getattr(self, name) for name in names}
+    def X(self) -> Any:  # noqa: N802
+        """The table."""
+        return self.arguments["X"]
 
 
 # ---------------------------------------------------------------------------- checks
@@ -49,20 +42,19 @@ def check_files(options: argparse.Namespace) -> None:
     if options.demo and options.battles:
         raise BadInputError("give either FILE or --demo, not both")
     if options.demo:
-        refuse_typed(options, _READING, "goes with a FILE, not with --demo")
-    if not options.demo and not options.battles:
+        why = "goes with a FILE, not with --demo"
+        refuse_typed(options, ["--mapping", *_READING], why)
+    elif not options.battles:
         greedy = [name for name in _GREEDY if getattr(options, name, None)]
         raise BadInputError(
             "give a FILE of battles, or --demo"
             + "".join(f" (FILE goes before --{n.replace('_', '-')})" for n in greedy)
         )
-    if options.new and options.no_new:
-        raise BadInputError("--no-new does not go with --new")
-    edits = [name for name in _SHORT_CUTS if getattr(options, name)]
-    if options.mapping and edits:
-        raise BadInputError(
-            f"--{edits[0]} edits what is proposed; write it into {options.mapping}"
-        )
+    if options.no_new:
+        refuse_typed(options, ["--new", "--new-models"], "does not go with --no-new")
+    if options.mapping:
+        why = f"edits what is proposed; write it into {options.mapping}"
+        refuse_typed(options, _SHORT_CUTS, why)
 
 
 # ----------------------------------------------------------------------------- files
@@ -73,13 +65,9 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     from skanchor.io.reading import read_tables
 
     given = Mapping.from_toml(options.mapping) if options.mapping else None
-    tools = options.tools or ["auto"]
-    if given is not None and tools == ["auto"]:
-        tools = [given.format]
-    renames, labels = (
-        by_name("--columns", options.columns),
-        by_name("--labels", options.labels),
-    )
+    tools = options.tools or ["auto" if given is None else given.format]
+    renames = by_name("--columns", options.columns)
+    labels = by_name("--labels", options.labels)
     table = read_tables(
         options.battles,
         tools[0] if len(tools) == 1 else tools,
@@ -104,19 +92,17 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
 
 
 def _repeated_flags(options: argparse.Namespace) -> list[str]:
-    """Flags that change what is proposed, as they are repeated in a command."""
-    found = []
-    if options.tools:
-        found += ["--from", ",".join(options.tools)]
-    if options.encoding:
-        found += ["--encoding", options.encoding]
-    if options.drop_invalid:
-        found.append("--drop-invalid")
-    for name in ("columns", "labels"):
-        for old, new in getattr(options, name) or ():
-            escaped = old.replace(",", "\\,")
-            found.append(f"--{name}={escaped}={new}")
-    return found + (["--human", *options.human] if options.human else [])
+    """Flags of reading as they were typed, those that edit what is proposed last."""
+    flags: list[list[str]] = []
+    is_repeated = False
+    for word in options.typed:
+        if word.startswith("-") and word != "-":
+            is_repeated = word.partition("=")[0] in _READING
+            flags += [[]] * is_repeated
+        if is_repeated and word not in options.battles:
+            flags[-1] = [*flags[-1], word]
+    flags.sort(key=lambda words: words[0].startswith(_SHORT_CUTS))
+    return [word for words in flags for word in words]
 
 
 def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
@@ -194,14 +180,15 @@ def load_rows(
     X, y, counts = read_table(options)
     if chosen is not None:
         X, y = chosen(X, y)
-    groups = groups_of(X, options.groups)
+    found = {"X": X, "y": y, "groups": groups_of(X, options.groups)}
     if options.weights is None and counts is None:
-        return Rows(X, y, None, groups, "importance")
+        return Rows(found | {"sample_weight": None}, "importance")
     if "count" not in X:
         raise BadInputError(
             "--weights: there is no column count; name one, as in --columns n=count"
         )
-    return Rows(X, y, X["count"], groups, options.weights or "frequency")
+    found["sample_weight"] = X["count"]
+    return Rows(found, options.weights or "frequency")
 
 
 def groups_of(X: Any, names: list[str] | None) -> Any:

@@ -16,16 +16,22 @@ if TYPE_CHECKING:
     from skanchor.pipeline import AnchorPipeline
 
 
-def left_out_settings(rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments by which models with votes, or ``--models``, are left out in turn."""
-    return {
-        **rows.arguments,
-        "weights": rows.weights,
-        "models": options.models,
-        "level": options.level,
-        "n_jobs": options.n_jobs,
-        "verbose": int(is_watched()),
-    }
+def check(options: argparse.Namespace) -> None:
+    check_flags(options)
+    pipeline, rows = load_judged(options)
+    _fit_as_ranked(pipeline, rows)
+
+    from skanchor.evaluation import check_intervals
+    from skanchor.reports.sentences import check_record
+    from skanchor.reports.text import Readout
+    from skanchor.reports.views import check_table
+
+    found = check_intervals(pipeline, **left_out_settings(rows, options))
+    record = check_record(found)
+    findings = [f"- {line}" for line in record["findings"]]
+    lines = [record["verdict"], *findings, *filter(None, [record["advice"]])]
+    tables = [check_table(found)]
+    deliver(Readout("check", found.table, record, tables, lines), options)
 
 
 def load_judged(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:
@@ -38,27 +44,16 @@ def load_judged(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:
     return pipeline, rows
 
 
-def check(options: argparse.Namespace) -> None:
-    check_flags(options)
-    fitted, rows = load_judged(options)
-    _fit_as_ranked(fitted, rows)
-
-    from skanchor.evaluation import check_intervals
-    from skanchor.reports.sentences import check_record, interval_verdict
-    from skanchor.reports.text import Readout
-    from skanchor.reports.views import check_table
-
-    found = check_intervals(fitted, **left_out_settings(rows, options))
-    verdict = interval_verdict(found)
-    findings = [f"- {line}" for line in verdict.findings]
-    readout = Readout(
-        "check",
-        found.table,
-        check_record(found),
-        [check_table(found)],
-        [verdict.statement, *findings, *filter(None, [verdict.advice])],
-    )
-    deliver(readout, options)
+def left_out_settings(rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments by which models with votes, or ``--models``, are left out in turn."""
+    return {
+        **rows.arguments,
+        "weights": rows.weights,
+        "models": options.models,
+        "level": options.level,
+        "n_jobs": options.n_jobs,
+        "verbose": int(is_watched()),
+    }
 
 
 def _fit_as_ranked(pipeline: AnchorPipeline, rows: Rows) -> None:
@@ -71,9 +66,8 @@ def _fit_as_ranked(pipeline: AnchorPipeline, rows: Rows) -> None:
     from skanchor.warning_log import WarningLog
 
     with WarningLog():
-        X = Sample.admit(rows.X, rows.y, rows.sample_weight, rows.groups).X
-    voted = set(X.left[X.is_human].tolist()) | set(X.right[X.is_human].tolist())
-    if len(voted - {-1}) == len(X.models):
+        X = Sample.admit(**rows.arguments).X
+    if X.appearances(X.is_human & X.is_usable).all():
         pipeline.set_params(new_models=[])
     with warnings.catch_warnings():
         # What they say concerns the intervals of the new models, which rank shows.

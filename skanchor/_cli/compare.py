@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.battles import Rows
@@ -17,50 +16,64 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor.pipeline import AnchorPipeline
-    from skanchor.reports.text import Readout
 
 ANCHOR = "AnchorPipeline"
-# They need true scores, votes on the new models, or another method, which a table of
-# battles does not have.
 NEEDING_MORE = ("Oracle", "HumanOnly", "ConformalRanking")
-_DEFAULT = (ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI")
+"""They need true scores, votes on the new models, or another method, which a table of
+battles does not have."""
+
+_DEFAULT = [ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI"]
+# Parameters of the pipeline that other methods get.
 _SHARED = ("new_models", "ties", "weights", "calibrator")
-"""Parameters of the pipeline that other methods get."""
 
 
 def compare(options: argparse.Namespace) -> None:
     check_flags(options)
-    chosen = options.methods or list(_DEFAULT)
+    chosen = options.methods or _DEFAULT
     by_name("--methods", [(name, None) for name in chosen])
-    _check_settings(chosen, options)
-    pipeline, rows = load_judged(options)
-
-    from skanchor.baselines import BASELINES
-    from skanchor.evaluation import leave_one_model_out
-
-    if "all" in chosen:
-        chosen = [ANCHOR, *(name for name in BASELINES if name not in NEEDING_MORE)]
-
-    new: dict[str, dict[str, str]] = {}
-    accuracy: dict[str, dict[str, float]] = {}
-    for name in chosen:
-        method = _method(name, pipeline, options.n_resamples)
-        # Without new models, methods are compared on historical models only.
-        new[name] = {} if options.no_new else _ranks(method, rows, options.level)
-        left_out = leave_one_model_out(method, **left_out_settings(rows, options))
-        accuracy[name] = _accuracy(left_out)
-    deliver(_readout(accuracy, new, options.n_resamples), options)
-
-
-def _check_settings(chosen: Sequence[str], options: argparse.Namespace) -> None:
-    """Refuse settings that none of the methods reads."""
     settings = by_name("--set", options.set)
     unread = [name for name in settings if name.split("__")[0] not in _SHARED]
-    if not {ANCHOR, "all"} & set(chosen) and unread:
+    if unread and not {ANCHOR, "all"} & set(chosen):
         raise BadInputError(
             f"{', '.join(chosen)} would not read --set {', '.join(unread)}: leave that "
             f"out, or name {ANCHOR}, too"
         )
+    pipeline, rows = load_judged(options)
+
+    import pandas as pd
+
+    from skanchor.baselines import BASELINES
+    from skanchor.evaluation import leave_one_model_out
+    from skanchor.reports.tables import Table
+    from skanchor.reports.text import Readout
+
+    if "all" in chosen:
+        chosen = [ANCHOR, *(name for name in BASELINES if name not in NEEDING_MORE)]
+    placed: dict[str, dict[str, str]] = {}
+    accuracy: dict[str, dict[str, float]] = {}
+    for name in chosen:
+        method = _method(name, pipeline, options.n_resamples)
+        # Without new models, methods are compared on historical models only.
+        placed[name] = {} if options.no_new else _ranks(method, rows, options.level)
+        left_out = leave_one_model_out(method, **left_out_settings(rows, options))
+        accuracy[name] = _accuracy(left_out)
+    table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
+    ranks = pd.DataFrame.from_dict(placed, "index").rename_axis("method")
+    names = ["rmse", "rank_error", "own_rank_error", "exact", "compatible", "width"]
+    shown = table.filter([*names, "models"])
+    tables = [Table.of("methods", shown, "On models with votes, each left out in turn")]
+    if len(ranks.columns):
+        caption = "Where each method places the new models (rank set)"
+        texts = ranks.reset_index(names="Method")
+        tables.append(Table("ranks", caption, texts, [False] * len(texts.columns)))
+    methods = [
+        {"method": name, **accuracy[name], "new_models": placed[name]}
+        for name in chosen
+    ]
+    record = {"methods": methods, "bootstrap": options.n_resamples}
+    refits = {"refits": options.n_resamples}
+    frame = table.join(ranks)
+    deliver(Readout("compare", frame, record, tables, values=refits), options)
 
 
 def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any:
@@ -131,29 +144,3 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
         found["compatible"] = float(left_out["compatible"].mean())
         found["width"] = metrics.interval_width(left_out["low"], left_out["high"])
     return found
-
-
-def _readout(
-    accuracy: dict[str, Any], new: dict[str, dict[str, str]], refits: int | None
-) -> Readout:
-    """Accuracies of the methods, and ranks of the new models."""
-    import pandas as pd
-
-    from skanchor.reports.tables import Table, table_of
-    from skanchor.reports.text import Readout
-
-    table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
-    ranks = pd.DataFrame.from_dict(new, "index").rename_axis("Method")
-    tables = [table_of("methods", table, "On models with votes, each left out in turn")]
-    if len(ranks.columns):
-        caption = "Where each method places the new models (rank set)"
-        words = [False] * (1 + len(ranks.columns))
-        tables.append(Table("ranks", caption, ranks.reset_index(), words))
-    methods = [
-        {"method": name, **found, "new_models": new[name]}
-        for name, found in accuracy.items()
-    ]
-    record = {"methods": methods, "bootstrap": refits}
-    return Readout(
-        "compare", table.join(ranks), record, tables, values={"refits": refits}
-    )

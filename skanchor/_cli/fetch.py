@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from skanchor._cli.output import check_file, check_suffix, file_content, write
-from skanchor._cli.streams import check_stdout, print_result
+from skanchor._cli.streams import check_stdout
 from skanchor._cli.values import BadInputError
 
 # Listed here, since importing the data sets is slow.
@@ -18,18 +17,16 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 def fetch(options: argparse.Namespace) -> None:
     if options.texts and options.name not in _TEXTS:
         raise BadInputError(f"--texts: {options.name} comes without texts")
+    suffix = ""
     if options.output is None:
         check_stdout()
     else:
-        check_suffix(options.output, _SUFFIXES)
+        suffix = check_suffix(options.output, _SUFFIXES)
         check_file(options)
 
     from skanchor import datasets
 
-    fetch = getattr(datasets, f"fetch_{options.name}")
     texts = {"with_texts": options.texts} if options.name in _TEXTS else {}
+    fetch = getattr(datasets, f"fetch_{options.name}")
     found: Any = fetch(data_home=options.data_home, **texts)
-    if options.output is None:
-        print_result(found.DESCR)
-    else:
-        write(file_content(found.frame, Path(options.output).suffix.lower()), options)
+    write(file_content(found.frame, suffix) if suffix else found.DESCR, options)

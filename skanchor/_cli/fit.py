@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.battles import Rows, check_files, load_rows
-from skanchor._cli.output import FORMS, check_output
+from skanchor._cli.output import check_output
 from skanchor._cli.streams import is_watched
 from skanchor._cli.values import BadInputError, by_name
 
@@ -23,7 +23,7 @@ def check_flags(options: argparse.Namespace, *more_suffixes: str) -> None:
     check_files(options)
     if options.set:
         pipeline_of(options)
-    check_output(options, (*FORMS, *more_suffixes))
+    check_output(options, *more_suffixes)
 
 
 def load(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:

@@ -6,17 +6,12 @@ import argparse
 import json
 import os
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.battles import NO_GROUPS, Rows, check_files, load_rows
 from skanchor._cli.fit import pipeline_of
-from skanchor._cli.output import (
-    FORMS,
-    check_file,
-    check_output,
-    is_same_file,
-    json_text,
-)
+from skanchor._cli.output import check_file, check_output, is_same_file, json_text
 from skanchor._cli.rank import deliver_ranking
 from skanchor._cli.signals import raise_if_stopped
 from skanchor._cli.streams import check_stdout, is_watched, print_line, print_result
@@ -28,14 +23,19 @@ if TYPE_CHECKING:
     from skanchor.history import AnchorHistory
     from skanchor.results import AnchorResult
 
-_NAMED = 5
-"""Largest number of models that a message names."""
-
 # Flags of files that do not go with a folder of Parquet files.
 _OF_TABLES = (
     *("--mapping", "--from", "--labels", "--encoding", "--drop-invalid"),
     *("--without", "--pool", "--text-columns"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedByHistory:
+    """A placement with the attributes that reports read of a fitted pipeline."""
+
+    result_: AnchorResult
+    item_effects_: str
 
 
 # ---------------------------------------------------------------------------- actions
@@ -44,7 +44,7 @@ def build(options: argparse.Namespace) -> None:
     pipeline_of(options)
     if options.output is None:
         raise BadInputError("--output names the file to write the history to")
-    prints = _checked_fingerprints(options, options.battles)
+    prints = _fingerprints(options, *options.battles)
     if any(map(os.path.isdir, options.battles)):
         history = _build_from_folder(options, prints)
     elif options.n_jobs:
@@ -58,6 +58,85 @@ def build(options: argparse.Namespace) -> None:
         history = AnchorHistory(pipeline).fit(**rows.arguments, fingerprints=prints)
     raise_if_stopped()
     history.save(options.output, overwrite=options.force)
+
+
+def place(options: argparse.Namespace) -> None:
+    check_files(options)
+    check_output(options, inputs=[options.history])
+    prints = _fingerprints(options)
+    history = _load(options.history)
+    rows = load_rows(options)
+    history = _weighing(history, rows)
+    result = history.place(**rows.arguments, fingerprints=prints)
+    deliver_ranking(PlacedByHistory(result, history.item_effects_), options)
+
+
+def update(options: argparse.Namespace) -> None:
+    check_files(options)
+    if options.output is None:
+        # The history itself is replaced.
+        options.output, options.force = options.history, True
+    past = options.past or []
+    prints = _fingerprints(options, *options.battles, *past)
+    from skanchor.io.atomic import locked
+
+    is_replaced = is_same_file(options.output, options.history)
+    # Another update of the same file would be lost.
+    with locked(options.history) if is_replaced else nullcontext():
+        history = _load(options.history)
+        seen = history.checksum_ if is_replaced else b""
+        tables = [load_rows(options)]
+        more: dict[str, Any] = {"fingerprints": prints}
+        if past:
+            # Rows that the history was built from are read with the same flags.
+            options.battles = past
+            tables.append(load_rows(options, _voted))
+            names = ("X", "y", "sample_weight", "groups")
+            more["past"] = tuple(tables[1].arguments[name] for name in names)
+        history = _weighing(history, *tables)
+        more |= tables[0].arguments
+        if options.promote is None:
+            history.update(**more)
+        else:
+            history.promote(options.promote, **more)
+        raise_if_stopped()
+        history.save(options.output, overwrite=options.force, replaces=seen)
+    what = {"counts": "counts of rows that it has stored", "rows": "all rows"}
+    print_line(f"the history was fitted again from {what[history.updated_from_]}")
+
+
+def show(options: argparse.Namespace) -> None:
+    check_stdout()
+    history = _load(options.history)
+    state = history.state_
+    facts = {
+        "models": history.models_.tolist(),
+        "models_left_out": state.lost.tolist(),
+        "judges": history.judges_.tolist(),
+        "fingerprints": {str(k): str(v) for k, v in history.fingerprints_.items()},
+        "features": history.features_.tolist(),
+        **state.facts,
+        "folds": list(state.repeats),
+        "item_effects": history.item_effects_,
+        "groups": state.n_groups,
+        "updated_from": "rows" if state.counts is None else "counts",
+        "bytes": os.path.getsize(options.history),
+    }
+    if options.json:
+        from skanchor.reports.record import as_json_value
+
+        print_result(json_text(as_json_value(facts)))
+    else:
+        from skanchor.reports.text import render_text
+
+        print_result(render_text("history", facts=facts))
+
+
+# -------------------------------------------------------------------------- details
+def _load(path: str) -> AnchorHistory:
+    from skanchor.history import AnchorHistory
+
+    return AnchorHistory.load(path)
 
 
 def _build_from_folder(
@@ -99,113 +178,31 @@ def _build_from_folder(
     )
 
 
-def place(options: argparse.Namespace) -> None:
-    check_files(options)
-    check_output(options, FORMS, options.history)
-    prints = _fingerprints(options.fingerprints)
-    history = _load_history(options.history)
-    rows = load_rows(options)
-    history = _weighing(history, rows)
-    result = history.place(**rows.arguments, fingerprints=prints)
-    deliver_ranking(PlacedByHistory(history, result), options)
-
-
-def update(options: argparse.Namespace) -> None:
-    check_files(options)
-    if options.output is None:
-        # The history itself is replaced.
-        options.output, options.force = options.history, True
-    past = options.past or []
-    prints = _checked_fingerprints(options, [*options.battles, *past])
-    from skanchor.io.atomic import locked
-
-    is_replaced = is_same_file(options.output, options.history)
-    # Another update of the same file would be lost.
-    with locked(options.history) if is_replaced else nullcontext():
-        history = _load_history(options.history)
-        seen = history.checksum_ if is_replaced else b""
-        rows = load_rows(options)
-        # Rows that the history was built from are read with the same flags.
-        options.battles = past
-        past_rows = load_rows(options, _voted) if past else None
-        history = _weighing(history, rows, past_rows)
-        more: dict[str, Any] = {"fingerprints": prints}
-        if past_rows is not None:
-            more["past"] = tuple(past_rows.arguments.values())
-        if options.promote is None:
-            history.update(**rows.arguments, **more)
-        else:
-            history.promote(options.promote, **rows.arguments, **more)
-        raise_if_stopped()
-        history.save(options.output, overwrite=options.force, replaces=seen)
-    what = {"counts": "counts of rows that it has stored", "rows": "all rows"}
-    print_line(f"the history was fitted again from {what[history.updated_from_]}")
-
-
-def show(options: argparse.Namespace) -> None:
-    check_stdout()
-    facts = _facts(_load_history(options.history), options.history)
-    if options.json:
-        print_result(json_text(facts))
-        return
-    from skanchor.reports.text import render_text
-
-    print_result(render_text("history", facts=facts))
-
-
-# -------------------------------------------------------------------------- details
-def _load_history(path: str) -> AnchorHistory:
-    from skanchor.history import AnchorHistory
-
-    return AnchorHistory.load(path)
-
-
-def _weighing(
-    history: AnchorHistory, rows: Rows, past: Rows | None = None
-) -> AnchorHistory:
+def _weighing(history: AnchorHistory, *tables: Rows) -> AnchorHistory:
     """The history, for which the weights of added rows mean what they mean there."""
     from sklearn.base import clone
 
-    from skanchor.history import AnchorHistory
-
     # A file has the settings of its history.
     assert history.anchor is not None
-    known, meaning = history.anchor.weights, rows.weights
-    tables = [rows] if past is None else [rows, past]
-    if meaning == known or all(one.sample_weight is None for one in tables):
+    known, meaning = history.anchor.weights, tables[0].weights
+    has_counts = any(one.arguments["sample_weight"] is not None for one in tables)
+    if meaning == known or not has_counts:
         return history
-    if meaning == "frequency" and history.state_.unit == 1.0:
-        # Its rows weigh one each, which are numbers of rows, too.
-        anchor = clone(history.anchor).set_params(weights=meaning)
-        return AnchorHistory.from_state(history.state_, anchor)
-    raise BadInputError(
-        f"the history was built with --weights {known}, so that the counts of added "
-        f"rows cannot have the meaning {meaning}: build it again with --weights "
-        f"{meaning}, or add these rows with --weights {known}"
-    )
-
-
-def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
-    """Facts about a history that ``skanchor history show`` prints."""
-    state = history.state_
-    return {
-        "models": history.models_.tolist(),
-        "models_left_out": state.lost.tolist(),
-        "judges": history.judges_.tolist(),
-        "fingerprints": {str(k): str(v) for k, v in history.fingerprints_.items()},
-        "features": history.features_.tolist(),
-        **state.facts,
-        "folds": list(state.repeats),
-        "item_effects": history.item_effects_,
-        "groups": state.n_groups,
-        "updated_from": "rows" if state.counts is None else "counts",
-        "bytes": os.path.getsize(path),
-    }
+    if meaning != "frequency" or history.state_.unit != 1.0:
+        raise BadInputError(
+            f"the history was built with --weights {known}, so that the counts of "
+            f"added rows cannot have the meaning {meaning}: build it again with "
+            f"--weights {meaning}, or add these rows with --weights {known}"
+        )
+    # Its rows weigh one each, which are numbers of rows, too.
+    anchor = clone(history.anchor).set_params(weights=meaning)
+    return history.from_state(history.state_, anchor)
 
 
 def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
     """Rows between models with human votes; print which models are left out."""
     from skanchor._battles import Comparisons
+    from skanchor._text import first_five
     from skanchor.warning_log import WarningLog
 
     with WarningLog():
@@ -216,24 +213,18 @@ def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
     if not new or not votes.any():
         return X, y
     late = encoded.with_columns(new_models=tuple(new)).involves_new
-    names = ", ".join(map(str, new[:_NAMED])) + ", ..." * (len(new) > _NAMED)
     print_line(
-        f"{late.sum()} rows of models without human votes ({names}) are no history and "
-        "are left out; skanchor history place places them"
+        f"{late.sum()} rows of models without human votes {first_five(new)} are no "
+        "history and are left out; skanchor history place places them"
     )
     return X[~late].reset_index(drop=True), y[~late].reset_index(drop=True)
 
 
-def _checked_fingerprints(
-    options: argparse.Namespace, inputs: list[str]
-) -> dict[str, str] | None:
-    """Fingerprints of the judges; refuse an output that would be one of the inputs."""
-    check_file(options, *inputs, *filter(None, [options.fingerprints]))
-    return _fingerprints(options.fingerprints)
-
-
-def _fingerprints(path: str | None) -> dict[str, str] | None:
-    """Fingerprint of each judge, read from the file of ``--fingerprints``."""
+def _fingerprints(options: argparse.Namespace, *inputs: str) -> dict[str, str] | None:
+    """Fingerprint of each judge; refuse an output that would be one of the inputs."""
+    path = options.fingerprints
+    if inputs:
+        check_file(options, *inputs, *filter(None, [path]))
     if path is None:
         return None
     with open(path, encoding="utf-8") as file:
@@ -246,11 +237,3 @@ def _fingerprints(path: str | None) -> dict[str, str] | None:
     ):
         raise BadInputError(f"--fingerprints {path} must hold a text for each judge")
     return found
-
-
-class PlacedByHistory:
-    """A placement with the attributes that reports read of a fitted pipeline."""
-
-    def __init__(self, history: AnchorHistory, result: AnchorResult):
-        self.result_ = result
-        self.item_effects_ = history.item_effects_

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from typing import Any
 
 from skanchor._cli.battles import check_files, groups_of, read_mapping, read_table
@@ -19,7 +18,7 @@ def inspect(options: argparse.Namespace) -> None:
         raise BadInputError("-o goes with a FILE, not with --demo")
     if options.output and not options.output.endswith(".toml"):
         raise BadInputError(f"-o {options.output}: a mapping is a .toml file")
-    mapping, found = None, None
+    mapping, found = None, {}
     if not options.demo:
         mapping = read_mapping(options)[1]
         if options.output:
@@ -34,45 +33,32 @@ def inspect(options: argparse.Namespace) -> None:
         X, y, _ = read_table(options)
         new = [] if options.no_new else options.new
         found = overview(X, y, groups_of(X, options.groups), new)
-    if options.json:
-        print_result(json_text(_record(mapping, found or {})))
-        return
+    print_result((_as_json if options.json else _as_text)(mapping, found))
+
+
+def _as_json(mapping: Any, found: dict[str, Any]) -> str:
+    """The mapping and the overview as JSON."""
+    from skanchor.reports.record import as_json_value
+
+    if mapping is not None:
+        names = ("layout", "format", "unclear", "notes")
+        record = {name: getattr(mapping, name) for name in names}
+        decisions = mapping.table.to_dict("records")
+        found = found | {"mapping": record | {"decisions": decisions}}
+    return json_text(as_json_value(found))
+
+
+def _as_text(mapping: Any, found: dict[str, Any]) -> str:
+    """The decisions on columns, outcomes and judges, and the overview."""
+    from skanchor.reports.tables import Table
     from skanchor.reports.text import render_text
 
-    decisions = [] if mapping is None else list(_decisions(mapping.table))
-    shown: dict[str, Any] = {
-        "mapping": mapping,
-        "decisions": decisions,
-        "has_overview": bool(found),
-    }
-    print_result(render_text("inspect", **shown, **(found or {})))
-
-
-def _decisions(table: Any) -> Iterator[Any]:
-    """Tables of what each column, outcome and label of a judge is taken for."""
-    from skanchor.reports.tables import table_of
-
-    for part in ("columns", "outcomes", "judges"):
-        rows = table[table["part"] == part]
+    decisions = []
+    for part in () if mapping is None else ("columns", "outcomes", "judges"):
+        rows = mapping.table[mapping.table["part"] == part]
         names = rows["name"].map(repr if part == "outcomes" else str)
-        shown = rows.set_index(names.str.slice(0, 40)).rename_axis(part[:-1])
-        yield table_of("mapping", shown)
-
-
-def _record(mapping: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """The mapping and the overview as plain data."""
-    from skanchor.reports.tables import records_of
-
-    record = dict(found)
-    for name in {"models", "judges"} & found.keys():
-        record[name] = records_of(found[name])
-    if mapping is not None:
-        decisions = mapping.table.astype(object)
-        record["mapping"] = {
-            "layout": mapping.layout,
-            "format": mapping.format,
-            "decisions": decisions.where(decisions.notna(), None).to_dict("records"),
-            "unclear": list(mapping.unclear),
-            "notes": list(mapping.notes),
-        }
-    return record
+        rows = rows.set_index(names.str.slice(0, 40)).rename_axis(part[:-1])
+        decisions.append(Table.of(part, rows[["meaning", "rows", "reason"]]))
+    judges = Table.of("judges", found["judges"]) if found else None
+    known = {"mapping": mapping, "decisions": decisions, "judges_table": judges}
+    return render_text("inspect", has_overview=bool(found), **known, **found)

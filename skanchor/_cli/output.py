@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,13 +37,15 @@ _NEEDED = {
 
 # --------------------------------------------------------------------------- checks
 def check_output(
-    options: argparse.Namespace, suffixes: Sequence[str] = FORMS, *inputs: str
+    options: argparse.Namespace, *more_suffixes: str, inputs: Iterable[str] = ()
 ) -> None:
     """Refuse an output that could not be written after the work, or is an input."""
-    if not goes_to_file(options):
+    if options.output == "-":
+        options.output = None
+    if options.output is None:
         check_stdout()
         return
-    suffix = check_suffix(options.output, ("", *suffixes))
+    suffix = check_suffix(options.output, ("", *FORMS, *more_suffixes))
     if options.json and suffix not in (".json", ""):
         raise BadInputError(
             f"--json does not go with --output {options.output}; drop one, or choose a "
@@ -90,11 +93,6 @@ def is_same_file(one: str | Path, other: str | Path) -> bool:
     )
 
 
-def goes_to_file(options: argparse.Namespace) -> bool:
-    """Whether the result goes to a file; ``-`` is standard output."""
-    return options.output not in (None, "-")
-
-
 # ------------------------------------------------------------------------------ use
 def deliver(
     result: Ranking | Readout,
@@ -105,50 +103,46 @@ def deliver(
 
     ``special`` makes the content of files whose suffix is not in `FORMS`.
     """
-    suffix = Path(options.output).suffix.lower() if goes_to_file(options) else ""
+    suffix = Path(options.output or "").suffix.lower()
     content: str | bytes
     if options.json or suffix == ".json":
         content = json_text(result.to_dict())
-    elif suffix in (".md", ".tex"):
-        is_latex = suffix == ".tex"
-        texts = [
-            one.to_latex() if is_latex else one.to_markdown() for one in result.tables
-        ]
-        content = "\n".join(texts)
-    elif suffix in FORMS and suffix != ".txt":
+    elif suffix == ".md":
+        content = "\n".join(one.to_markdown() for one in result.tables)
+    elif suffix == ".tex":
+        content = "\n".join(one.to_latex() for one in result.tables)
+    elif suffix in FORMS[2:]:
         frame = result.frame.reset_index(names=result.frame.index.name or "model")
         content = file_content(frame, suffix)
     elif suffix not in ("", ".txt"):
         assert special is not None
         content = special(suffix)
-    elif goes_to_file(options) or not sys.stdout.isatty():
-        content = result.to_text()
+    elif options.output is None and sys.stdout.isatty():
+        is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+        width = shutil.get_terminal_size().columns
+        content = result.to_text(width, coloured=not is_plain)
     else:
-        from rich.console import Console
-
-        content = result.to_text(width=Console().width, terminal=True)
+        content = result.to_text()
     write(content, options)
 
 
 def json_text(record: Any) -> str:
-    """Text of a record as JSON, in which numbers that it lacks are text or null."""
-    from skanchor.reports.record import as_json_value
-
-    return json.dumps(as_json_value(record), indent=2, allow_nan=False) + "\n"
+    """Text of plain data as JSON."""
+    return json.dumps(record, indent=2, allow_nan=False) + "\n"
 
 
 def write(content: str | bytes, options: argparse.Namespace) -> None:
     """Print a content, or write it to the file of ``--output``."""
     raise_if_stopped()
-    if goes_to_file(options):
-        from skanchor.io import write_atomically
-
-        write_atomically(
-            options.output, content, overwrite=options.force, check=raise_if_stopped
-        )
-    else:
+    if options.output is None:
         assert isinstance(content, str)
         print_result(content)
+        return
+    from skanchor.io import write_atomically
+
+    write_atomically(
+        options.output, content, overwrite=options.force, check=raise_if_stopped
+    )
 
 
 def file_content(frame: pd.DataFrame, suffix: str) -> str | bytes:

@@ -13,6 +13,11 @@ from typing import Any, NoReturn
 from skanchor._cli.streams import print_result
 from skanchor._cli.values import TYPES, BadInputError
 
+# Values of flags that some commands do not take.
+_ABSENT = {
+    **{"new": None, "no_new": False, "hide_votes_of": None},
+    **{"set": None, "n_jobs": None, "tools": None, "level": 0.95},
+}
 _MORE_FLAGS = "More flags of files: skanchor inspect --help. "
 _EXIT_CODE = "Exit code: 0 on success, 2 on bad input. The cause is then one line."
 
@@ -61,6 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_EXIT_CODE,
     )
     parser.add_argument("--version", action=_Version)
+    parser.set_defaults(**_ABSENT)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=Parser
     )

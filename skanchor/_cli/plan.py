@@ -11,8 +11,6 @@ from skanchor._cli.output import deliver
 from skanchor._cli.values import BadInputError, by_name, refuse_typed
 
 if TYPE_CHECKING:
-    from skanchor.pipeline import AnchorPipeline
-    from skanchor.readouts import Answer
     from skanchor.reports.text import Readout
 
 _OF_DESIGN = ("--costs", "--floor")
@@ -33,44 +31,45 @@ def plan(options: argparse.Namespace) -> None:
         why = "does not go with the worth of verdicts, which has no interval"
         refuse_typed(options, ["--level"], why)
     check_flags(options)
-    anchor = fit_rows(options)
+    anchor: Any = fit_rows(options)
     costs = {typed_label(anchor.judges_, name): one for name, one in prices.items()}
     model = typed_label(anchor.new_models_, options.model)
     if options.budget is not None:
-        readout = _design(anchor, costs, options)
+        budget, floor = options.budget, options.floor
+        found = anchor.design(budget, costs, floor=floor, level=options.level)
+        readout = _design(found)
     elif options.widths is not None:
         found = anchor.outlook(options.widths or None, model, options.level)
         readout = _by_model("outlook", found, found.to_dict())
     else:
-        worth = anchor.worth(model)
-        readout = _by_model("worth", worth, {"worth": worth.to_dict()["rows"]})
+        found = anchor.worth(model)
+        readout = _by_model("worth", found, {"worth": found.to_dict()["rows"]})
     deliver(readout, options)
 
 
-def _by_model(kind: str, found: Answer, record: dict[str, Any]) -> Readout:
+def _by_model(kind: str, found: Any, record: dict[str, Any]) -> Readout:
     """Sentences with a table for each new model."""
-    from skanchor.reports.tables import table_of
+    import numpy as np
+
+    from skanchor.reports.tables import Table
     from skanchor.reports.text import Readout
 
-    (further,) = set(found.table.index.names) - {"model"}
+    # Rows that are needed are whole ones.
+    shown = np.ceil(found.table) if kind == "outlook" else found.table
     tables = [
-        table_of(kind, rows.droplevel("model"), str(model))
-        for model, rows in found.table.groupby(level="model", sort=False)
+        Table.of(kind, shown.loc[model], str(model), digits=3)
+        for model in shown.index.unique("model")
     ]
-    frame = found.table.reset_index(further)
+    frame = found.table.reset_index(found.table.index.names[1])
     return Readout(kind, frame, record, tables, found.sentences)
 
 
-def _design(
-    anchor: AnchorPipeline, costs: dict[Any, float], options: argparse.Namespace
-) -> Readout:
+def _design(found: Any) -> Readout:
     """What to buy for a budget."""
-    from skanchor.reports.tables import table_of
+    from skanchor.reports.tables import Table
     from skanchor.reports.text import Readout
 
-    found = anchor.design(
-        options.budget, costs, floor=options.floor, level=options.level
-    )
-    bought = found.table.assign(gain=1e6 * found.table["gain"])
-    tables = [table_of("design", bought, "What to buy")]
+    bought = found.table[["source", "opponent", "rows", "spend", "gain"]]
+    bought = bought.assign(gain=bought["gain"].map("{:.2g}".format))
+    tables = [Table.of("design", bought, "What to buy")]
     return Readout("design", found.table, found.to_dict(), tables, found.sentences)

@@ -11,6 +11,11 @@ from skanchor._cli.fit import check_flags, fit_rows
 from skanchor._cli.output import PAGE, PICTURES, deliver
 
 
+def rank(options: argparse.Namespace) -> None:
+    check_flags(options, PAGE, *PICTURES)
+    deliver_ranking(fit_rows(options), options)
+
+
 def deliver_ranking(fitted: Any, options: argparse.Namespace) -> None:
     """Print or write a fitted pipeline, or models that a history has placed."""
     from skanchor.reports.facts import Facts
@@ -26,31 +31,22 @@ def deliver_ranking(fitted: Any, options: argparse.Namespace) -> None:
     )
 
     def special(suffix: str) -> str | bytes:
-        if suffix != PAGE:
-            return _picture(facts, suffix)
-        from skanchor.reports.page import render_page
+        if suffix == PAGE:
+            from skanchor.reports.page import render_page
 
-        return render_page(facts)
+            return render_page(facts)
+
+        import matplotlib
+
+        # A backend that opens no window.
+        matplotlib.use("agg")
+        from skanchor.plotting import LeaderboardDisplay
+
+        display: Any = LeaderboardDisplay.from_result(
+            facts.result, facts.level, scale=facts.scale
+        )
+        content = BytesIO()
+        display.figure_.savefig(content, format=suffix[1:], dpi=200)
+        return content.getvalue()
 
     deliver(Ranking(facts), options, special)
-
-
-def _picture(facts: Any, suffix: str) -> bytes:
-    """The leaderboard as a picture in the format of a suffix."""
-    import matplotlib
-
-    # A backend that opens no window.
-    matplotlib.use("agg")
-    from skanchor.plotting import LeaderboardDisplay
-
-    display: Any = LeaderboardDisplay.from_result(
-        facts.result, facts.level, scale=facts.scale
-    )
-    content = BytesIO()
-    display.figure_.savefig(content, format=suffix.removeprefix("."), dpi=200)
-    return content.getvalue()
-
-
-def rank(options: argparse.Namespace) -> None:
-    check_flags(options, PAGE, *PICTURES)
-    deliver_ranking(fit_rows(options), options)

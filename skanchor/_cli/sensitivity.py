@@ -31,12 +31,11 @@ def sensitivity(options: argparse.Namespace) -> None:
 
 def _favours(options: argparse.Namespace) -> Readout:
     """Fit, and say how large favours change what is said of the new models."""
-    from skanchor.readouts import breakdown_sentences
-    from skanchor.reports.facts import IN_FULL
     from skanchor.reports.record import benchmarks_json
-    from skanchor.reports.tables import records_of, table_of
+    from skanchor.reports.sentences import IN_FULL, favours_in_words
+    from skanchor.reports.tables import Table
     from skanchor.reports.text import Readout
-    from skanchor.reports.views import favours_table, first_favours_table
+    from skanchor.reports.views import favours_table
     from skanchor.results import new_by_score
 
     anchor = fit.fit_rows(options)
@@ -47,35 +46,37 @@ def _favours(options: argparse.Namespace) -> Readout:
         "family": options.family,
         "level": options.level,
     }
-    broken, marks = anchor.breakdown(**chosen), anchor.benchmarks()
-    wider = anchor.sensitivity(options.gamma, **chosen).table if options.gamma else None
+    found = broken = anchor.breakdown(**chosen)
+    marks = anchor.benchmarks()
     is_known = broken["gamma_sign"].notna().groupby(level="model").any()
     models = [model for model in new_by_score(anchor.result_) if is_known[model]]
-    if wider is not None:
-        rows = wider.reset_index("gamma")
-        tables = [table_of("sensitivity", rows.loc[one], one) for one in models]
-    elif len(models) > IN_FULL:
-        tables = [first_favours_table(broken, options.level)]
+    if options.gamma:
+        found = anchor.sensitivity(options.gamma, **chosen).table
+        rows = found.reset_index("gamma")
+        rows = rows[["gamma", "low", "high", "rank_low", "rank_high"]]
+        tables = [Table.of("sensitivity", rows.loc[one], str(one)) for one in models]
     else:
-        tables = [favours_table(broken, one, options.level) for one in models]
-    lines: list[str] = []
-    if kind == "favour" and options.favouring is None:
-        first = broken[broken.index.isin(models[:IN_FULL], level="model")]
-        lines = list(breakdown_sentences(first, marks))
+        shown = models[:IN_FULL]
+        tables = [favours_table(broken, one, options.level) for one in shown]
+    is_plain = kind == "favour" and options.favouring is None
     record = {
         "level": options.level,
         "kind": kind,
-        "breakdown": records_of(broken),
-        "sensitivity": [] if wider is None else records_of(wider),
+        "breakdown": broken,
+        "sensitivity": found if options.gamma else [],
         "benchmarks": benchmarks_json(marks),
     }
-    frame = (broken if wider is None else wider).reset_index().set_index("model")
+    frame = found.reset_index().set_index("model")
+    lines = favours_in_words(broken, marks, models) if is_plain else []
+    hidden = len(models) - len(tables)
+    if hidden:
+        lines.append(f"-o FILE.csv has the {hidden} more new models, too.")
     return Readout(kind, frame, record, tables, lines)
 
 
 def _fragility(options: argparse.Namespace) -> Readout:
     """Fit, and look for few rows that change what is said of the new models."""
-    from skanchor.reports.tables import records_of, table_of
+    from skanchor.reports.tables import Table
     from skanchor.reports.text import Readout
 
     anchor, rows = fit.load(options)
@@ -89,25 +90,24 @@ def _fragility(options: argparse.Namespace) -> Readout:
         model=typed_label(anchor.models_, options.model),
         level=options.level,
     )
-    by_model = found.table.reset_index("opponent")
+    names = ["difference", "t", "allowed", "first_order", "re_solved", "k", "share"]
+    shown = found.table[[*names, "status"]]
     tables = [
-        table_of("fragility", found.table.loc[model], model)
-        for model in by_model.index.unique()
+        Table.of("fragility", shown.loc[model], str(model))
+        for model in shown.index.unique("model")
     ]
-    if len(found.table) == 1:
+    if len(shown) == 1:
         # Equal rows share a line.
         columns = ["model_a", "model_b", "judge", "outcome"]
-        count = found.rows(*found.table.index[0]).groupby(columns)["count"].sum()
+        count = found.rows(*shown.index[0]).groupby(columns)["count"].sum()
         count = count.sort_values(ascending=False, kind="stable")
-        dropped = count.to_frame("count").reset_index(columns[1:])
-        tables.append(table_of("rows", dropped, "Which rows"))
-    statements = [
-        {**row, "rows": records_of(found.rows(row["model"], row["opponent"]))}
+        dropped = count.to_frame("rows").reset_index(columns[1:])
+        tables.append(Table.of("rows", dropped, "Which rows"))
+    names = ["goal", "by", "source"]
+    record = {name: getattr(found, name) for name in names} | {"level": options.level}
+    record["fragility"] = [
+        {**row, "rows": found.rows(row["model"], row["opponent"])}
         for row in found.to_dict()["rows"]
     ]
-    record = {
-        **{name: getattr(found, name) for name in ("goal", "by", "source")},
-        "level": options.level,
-        "fragility": statements,
-    }
-    return Readout("fragility", by_model, record, tables, found.sentences)
+    frame = found.table.reset_index("opponent")
+    return Readout("fragility", frame, record, tables, found.sentences)

@@ -15,6 +15,9 @@ from skanchor._cli.signals import raise_if_stopped
 from skanchor._cli.values import BadInputError
 from skanchor._text import brief, printable
 
+# Signs of tables, and what stands for them where an encoding lacks them.
+_PLAIN = {"\u2500": "-", "\u00b1": "+-", "\u2212": "-", "\u2013": "-"}
+
 
 def is_watched() -> bool:
     """Whether stderr is a terminal, so that a progress bar is useful."""
@@ -32,24 +35,18 @@ def print_result(text: str) -> None:
     check_stdout()
     raise_if_stopped()
     encoding = sys.stdout.encoding or "utf-8"
-    # Lines of tables become dashes where the encoding has no such lines.
-    for sign, plain in (
-        ("\u2500", "-"),
-        ("\u00b1", "+-"),
-        ("\u2212", "-"),
-        ("\u2013", "-"),
-    ):
+    for sign, plain in _PLAIN.items():
         if sign.encode(encoding, "ignore") == b"":
             text = text.replace(sign, plain)
     text = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except OSError as error:
-        if not isinstance(error, BrokenPipeError):
-            drop_stdout()
-            raise OSError(error.errno, error.strerror, "standard output") from error
+    except BrokenPipeError:
         raise
+    except OSError as error:
+        drop_stdout()
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def drop_stdout() -> None:
@@ -64,15 +61,12 @@ def drop_stdout() -> None:
 
 def print_line(message: str) -> None:
     """Print one line on stderr, if it is open."""
-    _print_to_stderr(f"skanchor: {printable(brief(' '.join(message.split())))}")
-
-
-def _print_to_stderr(line: str) -> None:
     # With ``file=None``, ``print`` would write to stdout.
     if sys.stderr is not None:
+        line = printable(brief(" ".join(message.split())))
         # If the stream is broken, the exit code still reports the failure.
         with suppress(OSError):
-            print(line, file=sys.stderr, flush=True)
+            print(f"skanchor: {line}", file=sys.stderr, flush=True)
 
 
 def show_own_warnings() -> list[Warning]:

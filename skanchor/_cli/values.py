@@ -23,15 +23,9 @@ def _number(takes: str, fits: Callable[[float], bool]) -> Callable[[str], float]
             value = math.nan
         if not fits(value):
             raise argparse.ArgumentTypeError(f"takes {takes}, got {text!r}")
-        return value
+        return int(value) if value.is_integer() else value
 
     return parse
-
-
-def _integer(takes: str, fits: Callable[[float], bool]) -> Callable[[str], int]:
-    """Type of a flag whose whole numbers must fit."""
-    number = _number(takes, lambda value: value % 1 == 0 and fits(value))
-    return lambda text: int(number(text))
 
 
 def _pair(
@@ -70,20 +64,20 @@ def _commas(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-LEAST_RESAMPLES = 20
-"""Smallest number of refits from which intervals are computed."""
-
 _positive = _number("a finite number above zero", lambda x: 0 < x < math.inf)
 TYPES: dict[str, Callable[[str], Any]] = {
     "commas": _commas,
-    "jobs": _integer("a number of jobs, or -1 for all cores", bool),
+    "jobs": _number(
+        "a number of jobs, or -1 for all cores", lambda x: x % 1 == 0 and x != 0
+    ),
     "level": _number("a level strictly between 0 and 1", lambda x: 0 < x < 1),
     "not negative": _number("a finite number from zero on", lambda x: 0 <= x < 1e9),
     "pairs": _pairs,
     "positive": _positive,
     "price": _pair("SOURCE=PRICE", _positive),
-    "resamples": _integer(
-        f"{LEAST_RESAMPLES} refits or more", lambda x: LEAST_RESAMPLES <= x < math.inf
+    # With fewer refits there are no intervals.
+    "resamples": _number(
+        "20 refits or more", lambda x: x % 1 == 0 and 20 <= x < math.inf
     ),
     "score": _pair("MODEL=SCORE", _number("a finite score", math.isfinite)),
     "setting": _setting,

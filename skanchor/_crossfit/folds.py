@@ -133,14 +133,15 @@ def _draw_plan(
     is_counted, X = sample.counts, sample.X
     if cell is not None:
         is_counted = is_counted.take(cell)
-    cell_of_counted, chosen = cell, np.flatnonzero(is_counted)
-    if len(chosen) < len(is_counted):
+    cell_of_counted = cell
+    # The numbers of all rows of a large table would take much memory.
+    if not is_counted.all():
         # Rows that have no influence take no place in a fold.
-        counted = chosen
+        counted = np.flatnonzero(is_counted)
         if cell is None:
-            X = X.without_features()[chosen]
+            X = X.without_features()[counted]
         else:
-            cell_of_counted = cell[chosen]
+            cell_of_counted = cell[counted]
     groups = None if sample.groups is None else RowGroups(sample.groups[counted])
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))

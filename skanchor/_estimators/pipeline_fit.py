@@ -101,10 +101,9 @@ class PipelineFit:
         ridge = np.zeros(layout.size)
         for source, span in enumerate(spans):
             ridge[layout.span(source)] = span.ridge
+            fit.x[layout.span(source)] = span.coef
         votes = sample.counts & X.is_human & ~X.involves_new
         ridge[layout.of_scores(~X.is_new)] = alpha * sample.weight[votes].sum()
-        for source, span in enumerate(spans):
-            fit.x[layout.span(source)] = span.coef
         return cls(
             sample,
             calibrator,
@@ -231,11 +230,6 @@ class PipelineFit:
             self.fit, steps, self.sources, weights, self.bounds, tolerance=tolerance
         )
         return self.moved(fit)
-
-    @property
-    def has_history(self) -> bool:
-        """Whether any historical row counts."""
-        return any(not rows.is_new for rows in self.sources)
 
     # -------------------------------------------------------------- back to the stages
     def annotate(self, X: Comparisons) -> Comparisons:

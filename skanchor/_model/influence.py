@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
@@ -114,13 +115,14 @@ def influence_of(
             by_rater += _sums_by(rater, voted, n_raters)
             # A vote without a group is one of its own.
             group = np.where(is_alone, -1 - rows.rows, rows.group)[has_rater]
-            _, unit = np.unique(np.stack([group, rater]), axis=1, return_inverse=True)
-            by_unit = _sums_by(unit.ravel(), voted, int(unit.max()) + 1)
+            group, names = pd.factorize(group)
+            unit, units = pd.factorize(rater * len(names) + group)
+            by_unit = _sums_by(unit, voted, len(units))
             both += by_unit.T @ by_unit
     if grouped:
         kinds, codes, columns = zip(*grouped, strict=True)
         of_human = np.repeat(kinds, list(map(len, codes)))
-        groups, code = np.unique(np.concatenate(codes), return_inverse=True)
+        code, groups = pd.factorize(np.concatenate(codes))
         values = np.concatenate(columns)
         human, judge = (
             _sums_by(code[kind], values[kind], len(groups))
@@ -152,8 +154,9 @@ def _largest(so_far: Array, values: Array) -> Array:
 
 def _sums_by(codes: NDArray[np.intp], values: Array, n_codes: int) -> Array:
     """Sums of the rows of values by code, of shape (n_codes, n_columns)."""
-    ones, at = np.ones(len(codes)), np.arange(len(codes))
-    return np.asarray(csr_array((ones, (codes, at)), (n_codes, len(codes))) @ values)
+    n = len(codes)
+    matrix = csc_array((np.ones(n), codes, np.arange(n + 1)), (n_codes, n))
+    return np.asarray(matrix @ values)
 
 
 def group_matrix(codes: NDArray[np.intp]) -> csc_array:
@@ -168,9 +171,9 @@ def group_matrix(codes: NDArray[np.intp]) -> csc_array:
     -------
     csc_array
     """
-    place = np.unique(codes, return_inverse=True)[1]
+    place, groups = pd.factorize(codes)
     inside = (codes >= 0).astype(np.float64)
-    shape = int(place.max(initial=-1)) + 1, len(codes)
+    shape = len(groups), len(codes)
     return csc_array((inside, place, np.arange(len(codes) + 1)), shape)
 
 
@@ -202,7 +205,7 @@ def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:
     is_alone = rows.group < 0
     # Of k equal rows, each has this share of what they are together.
     each = 1.0 / rows.count
-    group = np.unique(rows.group[~is_alone], return_inverse=True)[1]
+    group = pd.factorize(rows.group[~is_alone])[0]
     left, right = rows.left[~is_alone], rows.right[~is_alone]
     if without_items:
         system = SymmetricSystem.of(rows.gram(expected)[:n, :n])
@@ -212,7 +215,7 @@ def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:
         # group count as one, and what was fitted to the pairs of a group adds up.
         known = expected * each
         pair = np.minimum(left, right) * n + np.maximum(left, right)
-        unit = np.unique(group * n**2 + pair, return_inverse=True)[1]
+        unit = pd.factorize(group * n**2 + pair)[0]
         known[~is_alone] = np.bincount(unit, expected[~is_alone])[unit]
         root, squared = system.inverse_root, rows.gram(expected * known)
         n_alone = np.count_nonzero(is_alone)

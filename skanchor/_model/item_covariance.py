@@ -24,8 +24,8 @@ from skanchor._model.item_effects import (
     signs_of,
     with_item_effects,
 )
-from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.newton import Hessian, minimise
+from skanchor._model.linalg import SymmetricSystem, with_eigenvalues
+from skanchor._model.newton import Hessian, grams_of, minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
 
@@ -70,13 +70,11 @@ class Posterior:
     spread: Array
     slopes: Array
 
-    def shown(self, sigma: Array) -> float:
-        """Share of the variance of an effect under ``sigma`` that rows remove."""
-        left = self.spread.trace() / (self.effects.shape[1] * sigma.trace())
-        return max(1.0 - float(left), 0.0)
+    def step(self, sigma: Array, prior: ItemPrior) -> tuple[Array, float]:
+        """Sigma that is most likely under moments that were taken at ``sigma``.
 
-    def maximised(self, sigma: Array, prior: ItemPrior) -> Array:
-        """Sigma that is most likely, under moments that were taken at ``sigma``."""
+        With it comes the size of the step, in the units of ``TOLERANCE``.
+        """
         n_models = self.effects.shape[1]
         sums = self.effects @ self.effects.T + self.spread
         # Judges of negative sensitivity dislike what people like. Their effects are
@@ -88,15 +86,14 @@ class Posterior:
         variances = prior.variances(
             sums.diagonal(), n_models, count_independent(correlation)
         )
-        # Posterior moments are in part those of Sigma, which is shrunk already.
-        shown = self.shown(sigma)
-        return turned * shrunk(variances, correlation, n_models, shown)
-
-    def change(self, sigma: Array, after: Array) -> float:
-        """Size of a step from ``sigma``, in the units of ``TOLERANCE``."""
-        scale = np.sqrt(sigma.diagonal())
-        relative = np.abs((after - sigma) / np.outer(scale, scale)).max()
-        return min(1.0, self.shown(sigma) * float(relative))
+        # Share of the variance of an effect that rows remove. The rest of posterior
+        # moments is that of Sigma, which is shrunk already.
+        left = float(self.spread.trace() / (n_models * sigma.trace()))
+        shown = max(1.0 - left, 0.0)
+        after = turned * shrunk(variances, correlation, n_models, shown)
+        unit = np.sqrt(sigma.diagonal())
+        relative = float(np.abs((after - sigma) / np.outer(unit, unit)).max())
+        return after, min(1.0, shown * relative)
 
 
 def estimate_covariance(
@@ -123,8 +120,7 @@ def estimate_covariance(
     is_mode, path, n_expansions = history.expand(sigma), _Path(), 1
     while True:
         found = history.posterior(sigma)
-        after = found.maximised(sigma, prior)
-        change = found.change(sigma, after)
+        after, change = found.step(sigma, prior)
         ahead = path.step(sigma, after)
         if change <= path.tolerance:
             # It has converged if this is so at the mode, too, where the first step is.
@@ -188,7 +184,7 @@ class RowsOfHistory:
             self.spans[layout.span(rows.source)] = True
 
     def expand(self, sigma: Array) -> bool:
-        """Expand around the mode under a covariance, see :class:`History`."""
+        """Expand around the mode under a covariance."""
         start, hessian = with_item_effects(self.fit, sigma), None
         if self.information is not None:
             at = np.flatnonzero(self.free)
@@ -202,58 +198,44 @@ class RowsOfHistory:
             hessian=hessian,
             tolerance=MODE_TOLERANCE,
         )
-        self.information = self.fit.information(
-            (rows.source, rows.information(weight, self.fit.probabilities(rows)))
-            for rows, weight in zip(self.sources, self.weights, strict=True)
-        )
+        grams = grams_of(self.fit, self.sources, self.weights)
+        self.information = self.fit.information(grams)
         return self.fit.converged
 
     def posterior(self, sigma: Array) -> Posterior:
-        """Posterior under a covariance, see :class:`History`."""
+        """Posterior under a covariance."""
         fit = with_item_effects(self.fit, sigma)
-        at, root = self._root(fit, self.free)
+        at, root, spread = self._root(fit, self.free)
         # At the mode the gradient of the rows is minus that of its prior.
         gradient = ((fit.precision - self.fit.precision) @ fit.x)[at]
         x = fit.x.copy()
         x[at] -= root @ (root.T @ gradient)
         return Posterior(
             x[self.at_effects].reshape(len(sigma), -1),
-            self._spread(at, root, len(sigma)),
+            spread,
             x[fit.layout.sensitivities][1:],
         )
 
     def spread_without_spans(self, sigma: Array) -> Array:
-        """Spread if spans were known, see :class:`History`."""
+        """Spread if spans were known."""
         fit = with_item_effects(self.fit, sigma)
-        return self._spread(*self._root(fit, self.free & ~self.spans), len(sigma))
+        _, _, spread = self._root(fit, self.free & ~self.spans)
+        return spread
 
     def _root(
         self, fit: Fit, free: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.intp], Array]:
-        """Free parameters that are not on a bound, and a root of their covariance."""
+    ) -> tuple[NDArray[np.intp], Array, Array]:
+        """Free parameters that are not on a bound, and a root of their covariance.
+
+        And the covariance of the effects on a model, summed over models.
+        """
         low, high = self.bounds
         at = np.flatnonzero(free & (low < fit.x) & (fit.x < high))
         assert self.information is not None
         matrix = fit.penalised(self.information)[at[:, None], at]
-        return at, SymmetricSystem.of(matrix).inverse_root
-
-    def _spread(self, at: NDArray[np.intp], root: Array, n_judges: int) -> Array:
-        """Covariance of the effects on a model, summed over models."""
-        by_judge = root[self.at_effects[at]].reshape(n_judges, -1)
-        return by_judge @ by_judge.T
-
-
-def _logarithm(sigma: Array) -> Array:
-    """Matrix logarithm: all symmetric matrices are one of a covariance."""
-    values, vectors = np.linalg.eigh(sigma)
-    return np.asarray((vectors * np.log(np.maximum(values, LEAST**2))) @ vectors.T)
-
-
-def _exponential(logarithm: Array) -> Array:
-    """Covariance of a matrix logarithm, within the limits of variances."""
-    values, vectors = np.linalg.eigh(logarithm)
-    limits = LEAST / 100.0, LARGEST * len(values)
-    return np.asarray((vectors * np.clip(np.exp(values), *limits)) @ vectors.T)
+        root = SymmetricSystem.of(matrix).inverse_root
+        by_judge = root[self.at_effects[at]].reshape(fit.layout.n_sources - 1, -1)
+        return at, root, by_judge @ by_judge.T
 
 
 class _Path:
@@ -266,8 +248,7 @@ class _Path:
     """
 
     def __init__(self, is_plain: bool = False) -> None:
-        self.points: list[Array] = []
-        self.residuals: list[Array] = []
+        self.past: list[tuple[Array, Array]] = []
         self.n_steps, self.shortest, self.is_plain = 0, np.inf, is_plain
 
     @property
@@ -277,25 +258,30 @@ class _Path:
 
     def step(self, sigma: Array, after: Array) -> Array:
         """The next Sigma, once a step has led from one to another."""
-        point = _logarithm(sigma)
-        residual = _logarithm(after) - point
+        # All symmetric matrices are the logarithm of a covariance.
+        point, end = (
+            with_eigenvalues(one, lambda each: np.log(np.maximum(each, LEAST**2)))
+            for one in (sigma, after)
+        )
+        residual, ahead = end - point, end
         norm = float(np.abs(residual).max())
         self.is_plain |= norm > WORSE * self.shortest
         self.shortest = min(self.shortest, norm)
         self.n_steps += 1
-        self.points = [*self.points[1 - MEMORY :], point]
-        self.residuals = [*self.residuals[1 - MEMORY :], residual]
-        if self.n_steps == 1 or self.is_plain or norm > NEAR:
-            return _exponential(point + residual)
-        # Affine combination of the points with the smallest residual. A ridge keeps
-        # the difference of nearly equal changes from being taken for a direction, and
-        # unlike a cut it does not amplify rounding.
-        moves = np.array([(past - point).ravel() for past in self.points[:-1]])
-        changes = np.array([(past - residual).ravel() for past in self.residuals[:-1]])
-        sizes = np.linalg.norm(changes, axis=1)
-        scaled = changes.T / sizes
-        gram = scaled.T @ scaled
-        gram += np.diag(np.full(len(gram), ALIKE**2 * len(gram)))
-        mixture = np.linalg.solve(gram, -scaled.T @ residual.ravel()) / sizes
-        ahead = mixture @ (moves + changes)
-        return _exponential(point + residual + ahead.reshape(point.shape))
+        if self.n_steps > 1 and not self.is_plain and norm <= NEAR:
+            # Affine combination of the points with the smallest residual. A ridge keeps
+            # the difference of nearly equal changes from being taken for a direction,
+            # and unlike a cut it does not amplify rounding.
+            known = self.past[1 - MEMORY :]
+            moves = np.array([(one - point).ravel() for one, _ in known])
+            changes = np.array([(one - residual).ravel() for _, one in known])
+            sizes = np.linalg.norm(changes, axis=1)
+            scaled = changes.T / sizes
+            gram = scaled.T @ scaled
+            gram += np.diag(np.full(len(gram), ALIKE**2 * len(gram)))
+            mixture = np.linalg.solve(gram, -scaled.T @ residual.ravel()) / sizes
+            ahead = end + (mixture @ (moves + changes)).reshape(point.shape)
+        self.past.append((point, residual))
+        # Within the limits of variances.
+        limits = LEAST / 100.0, LARGEST * len(sigma)
+        return with_eigenvalues(ahead, lambda each: np.clip(np.exp(each), *limits))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
+from skanchor._model.linalg import with_eigenvalues
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
@@ -221,10 +222,13 @@ def with_item_effects(fit: Fit, sigma: Array) -> Fit:
 
 def precision_of(sigma: Array, n_models: int) -> Array:
     """Precision of all item effects of this covariance, however small some are."""
-    values, vectors = np.linalg.eigh(sigma)
-    least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
-    inverse = (vectors / np.maximum(values, least)) @ vectors.T
-    return np.kron(inverse, np.eye(n_models))
+
+    def inverse(values: Array) -> Array:
+        least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
+        return np.asarray(1.0 / np.maximum(values, least))
+
+    whole = np.kron(with_eigenvalues(sigma, inverse), np.eye(n_models))
+    return np.asarray(whole, dtype=np.float64)
 
 
 def check_number(n_judges: int, n_models: int) -> None:

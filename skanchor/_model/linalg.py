@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,9 +85,14 @@ class SymmetricSystem:
         return np.asarray(self.scale[:, None] * root)
 
 
+def with_eigenvalues(matrix: Array, function: Callable[[Array], Array]) -> Array:
+    """A symmetric matrix whose eigenvalues are replaced by a function of them."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * function(values)) @ vectors.T)
+
+
 def positive_part(matrix: Array) -> Array:
     """The nearest positive semidefinite matrix to a symmetric one."""
     if not np.isfinite(matrix).all():
         return np.zeros_like(matrix)
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    return with_eigenvalues(matrix, lambda values: np.maximum(values, 0.0))

@@ -88,13 +88,10 @@ def fit_logistic(
     """
     used = weight > 0
     n, n_columns = int(used.sum()), design.shape[1]
-    none, alone = np.zeros(n, dtype=np.intp), np.full(n, -1)
-    rows = SourceRows(
-        PEOPLE, False, np.flatnonzero(used), none, none,
-        order=np.zeros(n), span=design[used],
-        offset=np.broadcast_to(offset, len(y))[used], y=y[used],
-        weight=weight[used] / weight[used].mean(), count=np.ones(n), group=alone,
-        rater=alone, n_items=1,
+    none = np.zeros(n, dtype=np.intp)
+    rows = SourceRows.apart(
+        PEOPLE, none, none, y[used], weight[used] / weight[used].mean(), 1,
+        offset=np.broadcast_to(offset, len(y))[used], span=design[used],
     )  # fmt: skip
     item = np.zeros(1, dtype=np.intp)
     layout = Layout(item > 0, item, item, (n_columns,), (False,))

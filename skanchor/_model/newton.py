@@ -75,23 +75,17 @@ class _Problem:
         return [fit.logits(rows) for rows in self.sources]
 
     def gradient(self, fit: Fit, logits: list[Array]) -> Array:
-        sums = (
-            (rows.source, rows.slope(weight, eta))
-            for rows, weight, eta in self._rows(logits)
-        )
+        sums = self._sums("slope", logits)
         return (fit.gradient(sums) + fit.prior_slope)[self.free]
 
     def hessian(self, fit: Fit, logits: list[Array]) -> Hessian:
         """Expected Hessian by the free parameters."""
-        grams = (
-            (rows.source, rows.curvature(weight, eta))
-            for rows, weight, eta in self._rows(logits)
-        )
-        matrix = fit.penalised(fit.information(grams))
+        matrix = fit.penalised(fit.information(self._sums("curvature", logits)))
         return Hessian(matrix[self.free[:, None], self.free])
 
-    def _rows(self, logits: list[Array]) -> zip[tuple[SourceRows, Array, Array]]:
-        return zip(self.sources, self.weights, logits, strict=True)
+    def _sums(self, name: str, logits: list[Array]) -> list[tuple[int, Array]]:
+        rows = zip(self.sources, self.weights, logits, strict=True)
+        return [(one.source, getattr(one, name)(*its)) for one, *its in rows]
 
     def newton_step(self, fit: Fit, gradient: Array, hessian: Hessian) -> Array:
         """Step to the minimum of the quadratic; one on a bound moves inwards only."""
@@ -171,6 +165,8 @@ def minimise(
         That of the last step; None where no parameter is free.
     """
     at = np.flatnonzero(free)
+    weights = [rows.by_cell(own) for rows, own in zip(sources, weights, strict=True)]
+    sources = [rows.cells for rows in sources]
     low, high = bounds or (np.full(len(free), -np.inf), np.full(len(free), np.inf))
     problem = _Problem(sources, weights, at, low[at], high[at])
     fit, logits, before, is_exact = start, problem.logits(start), np.inf, False
@@ -404,7 +400,9 @@ def grams_of(
     fit: Fit, sources: Sequence[SourceRows], weights: Sequence[Array]
 ) -> list[tuple[int, Array]]:
     """Information of rows with these weights, by source."""
-    return [
-        (rows.source, rows.information(weight, fit.probabilities(rows)))
-        for rows, weight in zip(sources, weights, strict=True)
-    ]
+    found = []
+    for rows, weight in zip(sources, weights, strict=True):
+        cells = rows.cells
+        p = fit.probabilities(cells)
+        found.append((rows.source, cells.information(rows.by_cell(weight), p)))
+    return found

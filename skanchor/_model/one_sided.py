@@ -20,13 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
 from skanchor._model.item_effects import precision_of
 from skanchor._model.layout import Layout
-from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.linalg import with_eigenvalues
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
@@ -44,17 +43,15 @@ _LOOSE, _PULL = 1e-10, 1e4
 _MOST_STEPS, _LONGEST = 60, 4.0
 """Most steps to a value of given cost, and their longest length in logits."""
 
+_LITTLE, _NEAR = 0.05, 1e-3
+"""Share of the cost that is looked for below which the next step is as from there; and
+difference of logarithms of costs below which one more step ends at the limit."""
+
 _TOLERANCE = 1e-5
 """Squared decrement before the last step of Newton's method, in log likelihood."""
 
 _ROUNDING = 1e-8
 """Share of the largest variance of the opponents' scores that the smallest has."""
-
-_SPACING, _DENSE = 1.0, 32
-"""Logits between points of a curve, and parts between them by interpolation."""
-
-_LITTLE, _ALL_SAID = 0.05, 25.0
-"""Log likelihood at which a curve begins, and at which it ends."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,6 +134,18 @@ def dispersion_of(covariance: Array, independent: Array) -> float:
     return float(np.median(found[known] / due[known])) if known.any() else 1.0
 
 
+class Point(NamedTuple):
+    """A value of a score or of a difference, and the most likely parameters there.
+
+    ``cost`` is the log likelihood that it costs, ``slope`` the derivative of that.
+    """
+
+    fit: Fit
+    value: float
+    cost: float
+    slope: float
+
+
 @dataclass(frozen=True, eq=False)
 class Profile:
     """The likelihood of open models, and where it is largest beside a given value.
@@ -148,197 +157,118 @@ class Profile:
 
     Attributes
     ----------
-    start, fit : Fit
-        Centre of the prior, and most likely parameters; the items are the models.
+    prior : Fit
+        Centre of the prior, with its precision; the items are the models.
     sources : list of SourceRows
         The rows.
     free : ndarray of shape (size,)
         Mask of the parameters that are not known.
+    is_open : ndarray of shape (n_kept,)
+        Models without a finite estimate.
     """
 
-    start: Fit
-    fit: Fit
+    prior: Fit
     sources: list[SourceRows]
     free: NDArray[np.bool_]
+    is_open: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, rows: OpenRows, scores: Array, covariance: Array) -> Profile:
-        """Lay out rows, and fit them: scores end as far out as they may be."""
-        sources = []
-        for judge in np.unique(rows.judge).tolist():
-            at = np.flatnonzero(rows.judge == judge)
-            y, weight, offset = rows.y[at], rows.weight[at], rows.offset[at]
-            some = judge + 1, rows.left[at], rows.right[at], y, weight, offset
-            sources.append(SourceRows.apart(*some, len(scores)))
-        start, free = _prior(rows, scores, covariance)
-        return cls(start, start, sources, free)._fitted(start)
-
-    def _fitted(self, start: Fit) -> Profile:
-        fit, _ = minimise(
-            start, self.sources, self._weights, self.free, tolerance=_TOLERANCE
+    def of(
+        cls, rows: OpenRows, scores: Array, covariance: Array, kept: NDArray[np.intp]
+    ) -> Profile:
+        """Lay out rows, of which ``kept`` are the models and one more may be."""
+        place = np.zeros(len(scores), dtype=np.intp)
+        place[kept] = np.arange(len(kept))
+        left, right, n = place[rows.left], place[rows.right], len(kept)
+        sources = [
+            SourceRows.apart(
+                judge + 1, left[at], right[at], rows.y[at], rows.weight[at], n,
+                offset=rows.offset[at],
+            )
+            for judge in np.unique(rows.judge).tolist()
+            for at in [np.flatnonzero(rows.judge == judge)]
+        ]  # fmt: skip
+        is_open, model = rows.is_open[kept], np.arange(n)
+        has_effects, n_sources = bool(rows.item_covariance.any()), 1 + len(rows.slope)
+        if has_effects:
+            # All other models are one, whose effects are zero.
+            model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
+        everyone, none = np.ones(n, dtype=bool), np.zeros(n, dtype=np.intp)
+        layout = Layout(
+            everyone, none, model, (0,) * n_sources, (False,) * n_sources, has_effects
         )
-        return replace(self, fit=fit)
+        centre, diagonal = np.zeros((2, layout.size))
+        centre[layout.scores] = np.where(is_open, 0.0, scores[kept])
+        centre[layout.sensitivities] = np.append(1.0, np.nan_to_num(rows.slope))
+        error = np.append(0.0, np.nan_to_num(rows.slope_error))
+        diagonal[layout.scores][is_open] = _LOOSE
+        diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
+        precision, known = np.diag(diagonal), np.flatnonzero(~is_open)
+        measured = covariance[np.ix_(kept[~is_open], kept[~is_open])]
 
-    @property
-    def _weights(self) -> list[Array]:
-        return [rows.weight for rows in self.sources]
+        def inverse(values: Array) -> Array:
+            least = _ROUNDING * (values.max(initial=0.0) or 1.0)
+            return 1.0 / np.maximum(values, least)
+
+        precision[np.ix_(known, known)] = with_eigenvalues(measured, inverse)
+        if has_effects:
+            at = layout.item_effects
+            precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
+        free = layout.of_scores(everyone) | layout.of_item_effects(is_open)
+        free[layout.sensitivities] = error > 0
+        return cls(
+            Fit(layout, centre, precision, centre=centre), sources, free, is_open
+        )
+
+    def fitted(self, start: Fit) -> Fit:
+        """Most likely parameters under the prior of a start."""
+        weights = [rows.weight for rows in self.sources]
+        return minimise(start, self.sources, weights, self.free, tolerance=_TOLERANCE)[
+            0
+        ]
+
+    def loss(self, fit: Fit) -> float:
+        """Minus the log likelihood, with the prior of a fit."""
+        return fit.loss(self.sources, [rows.weight for rows in self.sources])
 
     @cached_property
-    def loss(self) -> float:
-        """Minus the log likelihood, with the prior."""
-        return self.fit.loss(self.sources, self._weights)
+    def best(self) -> Fit:
+        """Most likely parameters; open scores end as far out as they may be."""
+        return self.fitted(self.prior)
 
     @cached_property
-    def system(self) -> SymmetricSystem:
-        """Information of the free parameters, with the prior."""
-        fit, at = self.fit, np.flatnonzero(self.free)
-        grams = (
-            (one.source, one.curvature(one.weight, fit.logits(one)))
-            for one in self.sources
-        )
-        matrix = fit.penalised(fit.information(grams))
-        return SymmetricSystem.of(matrix[at[:, None], at])
+    def least(self) -> float:
+        """The loss there."""
+        return self.loss(self.best)
 
     def at(
         self, model: int, other: int | None, value: float, near: Point | None = None
     ) -> Point:
-        """Most likely parameters beside an open score, or the difference of two.
+        """Most likely parameters beside an open score, or the difference to another.
 
         ``near`` is a point nearby. A prior pulls to the value. Where the pull balances
         the slope of the likelihood, parameters are most likely beside what they reach.
         """
-        target, along = np.zeros((2, len(self.free)))
-        target[model] = 1.0
-        centre = self.start.x + value * target
+        target, centre = np.zeros(len(self.free)), self.prior.x.copy()
+        target[model], centre[model] = 1.0, value
         if other is not None:
             target[other] = -1.0
+            centre[model] += centre[other]
+        # Not from the best parameters, which lie too far out to move from there. Open
+        # models move together, as their rows may say little of how far they are apart.
+        moving = self.is_open & (np.arange(len(self.is_open)) != other)
+        x = centre.copy() if near is None else near.fit.x.copy()
         if near is None:
-            # Not from the best parameters, which lie too far out to move from there.
-            x = self.start.x + target * value / (target @ target)
+            x[: len(moving)][moving] = centre[model]
         else:
-            along[self.free] = near.profile.system.solve(target[self.free])
-            x = near.profile.fit.x + along * (value - near.value) / (target @ along)
-        precision = self.fit.precision + _PULL * np.outer(target, target)
-        start = replace(self.fit, x=x, centre=centre, precision=precision)
-        found = self._fitted(start)
-        reached = float(target @ found.fit.x)
+            x[: len(moving)][moving] += value - near.value
+        precision = self.prior.precision + _PULL * np.outer(target, target)
+        start = replace(self.prior, x=x, centre=centre, precision=precision)
+        found = self.fitted(start)
+        reached = float(target @ found.x)
         slope = _PULL * (value - reached)
-        loss = found.loss - slope**2 / (2.0 * _PULL) - self.loss
-        return Point(found, reached, loss, slope)
-
-    def variances(self, model: int) -> Array:
-        """Variances of the scores, (n_models,), where that of a model is known."""
-        root = self.system.inverse_root[: self.fit.layout.n_items]
-        with_it = root @ root[model]
-        return np.sum(root**2, axis=1) - with_it**2 / with_it[model]
-
-
-class Point(NamedTuple):
-    """A value of a score or of a difference, and the most likely parameters there.
-
-    ``cost`` is the log likelihood that it costs, ``slope`` the derivative of that.
-    """
-
-    profile: Profile
-    value: float
-    cost: float
-    slope: float
-
-
-def _prior(
-    rows: OpenRows, scores: Array, covariance: Array
-) -> tuple[Fit, NDArray[np.bool_]]:
-    """What other rows have taught, as a prior, and mask of what is not known."""
-    is_open, n_sources = rows.is_open, 1 + len(rows.slope)
-    has_effects, model = bool(rows.item_covariance.any()), np.arange(len(scores))
-    if has_effects:
-        # All other models are one, whose effects are zero.
-        model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
-    everyone, shape = np.ones_like(is_open), ((0,) * n_sources, (False,) * n_sources)
-    layout = Layout(everyone, np.zeros(len(scores), int), model, *shape, has_effects)
-    centre, precision = np.zeros(layout.size), np.zeros((layout.size, layout.size))
-    centre[layout.scores] = np.where(is_open, 0.0, scores)
-    centre[layout.sensitivities] = np.append(1.0, np.nan_to_num(rows.slope))
-    error = np.append(0.0, np.nan_to_num(rows.slope_error))
-    diagonal = np.zeros(layout.size)
-    diagonal[layout.scores][is_open] = _LOOSE
-    diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
-    np.fill_diagonal(precision, diagonal)
-    known = np.flatnonzero(~is_open)
-    values, vectors = np.linalg.eigh(covariance[np.ix_(known, known)])
-    least = _ROUNDING * (values.max(initial=0.0) or 1.0)
-    precision[np.ix_(known, known)] = (vectors / np.maximum(values, least)) @ vectors.T
-    if has_effects:
-        at = layout.item_effects
-        precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
-    free = layout.of_scores(everyone) | layout.of_item_effects(is_open)
-    free[layout.sensitivities] = error > 0
-    return Fit(layout, centre, precision, centre=centre), free
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Curve:
-    """What differences of the score of an open model to others cost.
-
-    Attributes
-    ----------
-    sign : int
-        1 where the score has a lower limit, -1 where an upper one.
-    reach : ndarray of shape (n_points, n_others + 1)
-        Differences of its score to each of the others, and in the last column the score
-        itself, times minus the sign; rising, from where there is no limit.
-    log_cost : ndarray of shape (n_points, n_others + 1)
-        Logarithm of the log likelihood that they cost, which rises with them.
-    """
-
-    sign: int
-    reach: Array
-    log_cost: Array
-
-    @classmethod
-    def of(
-        cls, sign: int, points: list[Point], model: int, others: NDArray[np.intp]
-    ) -> Curve:
-        """Interpolate points, in the order of ``reach``, at which others are normal."""
-        at, loss, slope = (
-            np.array([getattr(point, name) for point in points])
-            for name in ("value", "cost", "slope")
-        )
-        centre, variance = np.zeros((2, len(points), len(others) + 1))
-        for number, point in enumerate(points):
-            centre[number, :-1] = point.profile.fit.scores[others]
-            variance[number, :-1] = point.profile.variances(model)[others]
-        at, slope, centre = -sign * at, -sign * slope, -sign * centre
-        # A loss is nearly exponential at its open end.
-        splines = [
-            CubicHermiteSpline(at, np.log(loss), slope / loss),
-            CubicSpline(at, centre),
-            CubicSpline(at, variance),
-        ]
-        dense = np.linspace(at[0], at[-1], 1 + _DENSE * (len(at) - 1))
-        loss, centre, variance = (spline(dense) for spline in splines)
-        slope, turn, spread = (spline(dense, 1) for spline in splines)
-        loss = np.exp(loss)[:, None]
-        slope = loss * slope[:, None]
-        # The difference t - s costs loss + (t - s - gap)^2 / (2 variance), where gap is
-        # t - centre. At the t that makes it least the force f on s, (t - s - gap) /
-        # variance, has slope = f (1 - turn) + f^2 spread / 2.
-        turn = 1.0 - turn
-        root = np.sqrt(np.maximum(turn**2 + 2.0 * spread * slope, 0.0))
-        force = 2.0 * slope / (turn + root)
-        reach = dense[:, None] - centre + force * variance
-        cost = np.log(loss + force**2 * variance / 2.0)
-        return cls(sign, *(np.maximum.accumulate(one) for one in (reach, cost)))
-
-    def evidence(self) -> Array:
-        """Log likelihood that scores equal to the others' cost, (n_others,)."""
-        pairs = zip(self.reach.T[:-1], self.log_cost.T, strict=False)
-        return np.exp([np.interp(0.0, reach, cost) for reach, cost in pairs])
-
-    def limit(self, due: float, place: int) -> float:
-        """Difference to one of the others that costs ``due``; infinite if none does."""
-        reach, cost = self.reach[:, place], self.log_cost[:, place]
-        return float(np.interp(np.log(due), cost, reach, right=np.inf))
+        cost = self.loss(found) - slope**2 / (2.0 * _PULL) - self.least
+        return Point(found, reached, cost, slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,80 +288,58 @@ class OpenScores:
     rows: OpenRows
     scores: Array
     covariance: Array
+    _profiles: dict[int, Profile] = field(default_factory=dict)
 
     @cached_property
-    def _profile(self) -> Profile:
-        return Profile.of(self.rows, self.scores, self.covariance)
+    def _met(self) -> NDArray[np.bool_]:
+        """Mask of the open models and those that they met: rows are of these alone."""
+        met = self.rows.is_open.copy()
+        met[self.rows.left] = met[self.rows.right] = True
+        return met
 
-    @cached_property
-    def _others(self) -> NDArray[np.intp]:
-        """Codes of the models with an estimate."""
-        return np.flatnonzero(~self.rows.is_open)
+    def _at(
+        self, model: int, other: int | None, value: float, near: Point | None = None
+    ) -> Point:
+        """Most likely parameters beside a value; see :meth:`Profile.at`."""
+        # A model that none of them met matters by the correlation of scores alone.
+        met, further = self._met.copy(), -1
+        if other is not None and not met[other]:
+            met[other], further = True, other
+        if further not in self._profiles:
+            self._profiles[further] = Profile.of(
+                self.rows, self.scores, self.covariance, np.flatnonzero(met)
+            )
+        place = np.cumsum(met) - 1
+        second = None if other is None else int(place[other])
+        return self._profiles[further].at(int(place[model]), second, value, near)
 
     @cached_property
     def side(self) -> NDArray[np.intp]:
         """1 where a score has a lower limit alone, -1 where an upper one, else 0."""
-        side = np.zeros(len(self.scores), dtype=np.intp)
-        for model, curve in self._curves.items():
-            side[model] = curve.sign
-        return side
-
-    @cached_property
-    def _curves(self) -> dict[int, Curve]:
-        """Curve of each open model that has a limit."""
-        found, profile = {}, self._profile
-        inside = np.append(self.scores[self._others], 0.0)
+        side, inside = np.zeros(len(self.scores), dtype=np.intp), self.scores
+        inside = np.append(inside[~self.rows.is_open], 0.0)
         ends = inside.min() - FARTHEST, inside.max() + FARTHEST
         for model in np.flatnonzero(self.rows.is_open).tolist():
-            best = Point(profile, float(profile.fit.scores[model]), 0.0, 0.0)
-            low, high = (profile.at(model, None, end, best).cost for end in ends)
+            low, high = (self._at(model, None, end).cost for end in ends)
             if min(low, high) <= NO_EVIDENCE and max(low, high) >= ENOUGH_EVIDENCE:
-                sign = 1 if high < low else -1
-                points = self._points(model, sign)
-                if len(points) > 1 and points[-1].cost >= ENOUGH_EVIDENCE:
-                    found[model] = Curve.of(sign, points, model, self._others)
-        return found
+                side[model] = 1 if high < low else -1
+        return side
 
-    def _points(self, model: int, sign: int) -> list[Point]:
-        """Scores of an open model, from where rows say little to where all is said."""
-        variance = self.covariance.diagonal()[self._others].max(initial=0.0)
-        scores = -sign * self.scores[self._others]
-        behind = 1.0 + 3.0 * np.sqrt(variance) + scores.max(initial=0.0)
-        value, point = self._costing(model, None, _LITTLE, sign, within=1.0)
-        points: list[Point] = []
-        while abs(value) < 3.0 * FARTHEST:
-            point = self._profile.at(model, None, value, point)
-            cost, last = point.cost, points[-1].cost if points else 0.0
-            if cost <= last:
-                # Rows speak for two sides: there is no limit.
-                break
-            points.append(point)
-            if cost >= (ENOUGH_EVIDENCE if -sign * value >= behind else _ALL_SAID):
-                break
-            value = point.value - sign * _SPACING * min(1.0, cost / abs(point.slope))
-        return points
-
-    def _costing(
-        self, model: int, other: int | None, due: float, sign: int, within: float
-    ) -> tuple[float, Point | None]:
-        """Value of a score, or of a difference, that costs ``due``, and a point nearby.
-
-        It is infinite where none does. The logarithm of the cost of the point is
-        ``within`` that of ``due``.
-        """
+    def _costing(self, model: int, other: int | None, due: float, sign: int) -> float:
+        """Score of an open model, or difference, that costs ``due``; inf if none."""
         value, point = 0.0, None
         for _ in range(_MOST_STEPS):
-            point = self._profile.at(model, other, value, point)
+            point = self._at(model, other, value, point)
             # Newton's method: the cost is nearly exponential where it is low.
             cost = max(point.cost, _LITTLE * due)
             excess = float(np.log(cost / due))
             step = excess * cost / max(-sign * point.slope, 1e-3 * cost)
             value = point.value + sign * float(np.clip(step, -_LONGEST, _LONGEST))
-            if abs(excess) <= within:
-                return value, point
+            if abs(excess) <= _NEAR:
+                return value
             if abs(value) > 2.0 * FARTHEST:
                 break
-        return -sign * np.inf, None
+        return -sign * np.inf
 
     def limit(self, model: int, other: int | None, level: float) -> tuple[float, float]:
         """Interval of a score, or of the difference to another, with at most one limit.
@@ -443,15 +351,15 @@ class OpenScores:
             assert other is not None
             low, high = self.limit(other, model, level)
             return -high, -low
-        sign, value = int(self.side[model]), -np.inf
-        if other is not None and is_open[other]:
-            # On the same side both may be infinite, at any distance.
-            if sign and sign == -self.side[other]:
-                value = sign * self._costing(model, other, due, sign, within=0.01)[0]
-        elif sign:
-            place = -1 if other is None else int(np.searchsorted(self._others, other))
-            value = -self._curves[model].limit(due, place)
-        return (value, np.inf) if sign > 0 else (-np.inf, -value)
+        sign = int(self.side[model])
+        # On the same side both may be infinite, at any distance.
+        if not sign or (other is not None and sign == self.side[other]):
+            return -np.inf, np.inf
+        # An open model without a limit may be anywhere.
+        if other is not None and is_open[other] and not self.side[other]:
+            return -np.inf, np.inf
+        value = self._costing(model, other, due, sign)
+        return (value, np.inf) if sign > 0 else (-np.inf, value)
 
     def replaced(
         self, p: Array, better: NDArray[np.intp], worse: NDArray[np.intp]
@@ -471,23 +379,30 @@ class OpenScores:
         And whether rows say that the first is above the second; both of the shape
         (n_models, n_models).
         """
-        size, side = len(self.scores), self.side
+        size, side, is_open = len(self.scores), self.side, self.rows.is_open
         cost, is_above = np.zeros((size, size)), np.zeros((size, size), dtype=bool)
-        for model, curve in self._curves.items():
-            cost[model, self._others] = cost[self._others, model] = curve.evidence()
-            is_above[model, self._others] = side[model] > 0
-            is_above[self._others, model] = side[model] < 0
-        met = np.zeros((size, size), dtype=bool)
-        is_open, left, right = self.rows.is_open, self.rows.left, self.rows.right
+        met, limited = np.zeros((size, size), dtype=bool), np.flatnonzero(side)
+        left, right = self.rows.left, self.rows.right
         met[left, right] = is_open[left] & is_open[right]
-        part = components(met, "weak")
-        for one, two in combinations(self._curves, 2):
+        part, others = components(met, "weak"), np.flatnonzero(~is_open)
+        pairs = [(one, two) for one in limited.tolist() for two in others.tolist()]
+        for one, two in [*pairs, *combinations(limited.tolist(), 2)]:
             if side[one] == side[two] and part[one] != part[two]:
                 # Both may be infinite, and equal.
                 continue
-            point = self._profile.at(one, two, 0.0)
+            point = self._at(one, two, 0.0)
             # To first order from where the point is.
             cost[one, two] = cost[two, one] = point.cost - point.slope * point.value
-            first, second = self._profile.fit.scores[[one, two]]
-            is_above[one, two], is_above[two, one] = first > second, second > first
+            gap = float(side[one])
+            if is_open[two]:
+                first, second = self._best[[one, two]]
+                gap = first - second
+            is_above[one, two], is_above[two, one] = gap > 0.0, gap < 0.0
         return cost, is_above
+
+    @property
+    def _best(self) -> Array:
+        """Scores where the likelihood is largest, as far out as they may be."""
+        found = self.scores.copy()
+        found[self._met] = self._profiles[-1].best.scores
+        return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem, with_eigenvalues
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._typing import Array
 
@@ -297,8 +297,7 @@ class Solution:
         at = layout.item_effects
         # All models have the same precision: that of the first one tells it.
         precision = self.fit.precision[at, at][:: layout.n_models, :: layout.n_models]
-        values, vectors = np.linalg.eigh(precision)
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        root = with_eigenvalues(precision, lambda each: np.sqrt(np.maximum(each, 0.0)))
         return np.einsum("ml,lit->mit", root, tail)
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._model.graph import laplacian, pair_sums
@@ -15,6 +16,10 @@ from skanchor._typing import Array
 _NOT_BY_ROW = ("source", "is_new", "n_items", "order", "span")
 """Attributes of :class:`SourceRows` that have no entry for each row, or are kept
 together."""
+
+_LOOKED_AT, _MOST_CODES = 4_000, 2**62
+"""First rows of a source, of which most differ if hardly two rows are equal; and most
+combinations of values of the columns of rows, so that their numbers are integers."""
 
 CERTAIN = 1e-8
 """Variance of an outcome below which it is certain, and its row has no information.
@@ -43,6 +48,23 @@ def variance_of(probability: Array) -> Array:
     """Variance of outcomes; zero where the outcome is certain."""
     variance = probability * (1.0 - probability)
     return np.where(variance < CERTAIN, 0.0, variance)
+
+
+def _joint_codes(columns: list[NDArray[Any]]) -> NDArray[np.intp] | None:
+    """Number the rows of several columns, equal rows alike, by first appearance.
+
+    None where more than half of them differ.
+    """
+    codes, n_codes = np.zeros(len(columns[0]), dtype=np.intp), 1
+    for column in columns:
+        if (column == column[:1]).all():
+            continue
+        own, levels = pd.factorize(column)
+        if 2 * len(levels) > len(own) or n_codes > _MOST_CODES // len(levels):
+            return None
+        codes, n_codes = codes * len(levels) + own, n_codes * len(levels)
+    codes, levels = pd.factorize(codes)
+    return None if 2 * len(levels) > len(codes) else codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,15 +175,18 @@ class SourceRows:
         right: NDArray[np.intp],
         y: Array,
         weight: Array,
-        offset: Array,
         n_items: int,
+        *,
+        offset: Array,
+        span: Array | None = None,
     ) -> SourceRows:
-        """Rows without a span, each of which is a group of its own."""
+        """Historical rows, each of which is a group of its own."""
         n = len(y)
-        nothing, alone, columns = np.zeros(n), np.full(n, -1), np.zeros((n, 0))
+        nothing, alone = np.zeros(n), np.full(n, -1)
+        span = np.zeros((n, 0)) if span is None else span
         return cls(
-            source, False, np.arange(n), left, right, nothing, columns, offset, y,
-            weight, np.ones(n), alone, alone, n_items,
+            source, False, np.arange(n), left, right, nothing, span, offset, y, weight,
+            np.ones(n), alone, alone, n_items,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -181,6 +206,37 @@ class SourceRows:
         order = np.argsort(block, kind="stable")
         stops = np.cumsum(np.bincount(block, minlength=n_blocks))
         return [self[places] for places in np.split(order, stops[:-1])]
+
+    @cached_property
+    def cells(self) -> SourceRows:
+        """Rows that differ, each with the weight of all that are equal to it.
+
+        What a fit needs of rows are sums in which equal ones have equal terms. Their
+        groups and raters, which only errors ask for, are not kept.
+        """
+        if self._cell is None:
+            return self
+        n_cells = int(self._cell.max()) + 1
+        # Of equal rows the first one stands for all, so that pairs stay together.
+        at = np.zeros(n_cells, dtype=np.intp)
+        at[self._cell[::-1]] = np.arange(len(self))[::-1]
+        some, alone = self[at], np.full(n_cells, -1)
+        weight, count = self.by_cell(self.weight), self.by_cell(self.count)
+        return replace(some, weight=weight, count=count, group=alone, rater=alone)
+
+    def by_cell(self, values: Array) -> Array:
+        """Sums of values, (n,), over the rows of each cell."""
+        if self._cell is None:
+            return values
+        return np.asarray(np.bincount(self._cell, values), dtype=np.float64)
+
+    @cached_property
+    def _cell(self) -> NDArray[np.intp] | None:
+        """Cell of each row; None where hardly two rows are equal."""
+        columns = [self._pair_of_row, self.y, self.offset, *self.extra.T]
+        # Some rows tell whether it is worth it: continuous features hardly ever agree.
+        some = _joint_codes([column[:_LOOKED_AT] for column in columns])
+        return None if some is None else _joint_codes(columns)
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
@@ -376,6 +432,15 @@ class ExpandedRows:
     weight: Array
 
     is_new = False
+
+    @property
+    def cells(self) -> ExpandedRows:
+        """Blocks are never equal."""
+        return self
+
+    def by_cell(self, values: Array) -> Array:
+        """Values of the blocks."""
+        return values
 
     @classmethod
     def of(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import FeaturePairs, JudgeRows
@@ -95,9 +96,8 @@ def source_rows(
     biases = np.broadcast_to(0.0 if X.biases is None else X.biases, len(sample))
     group = alone
     if sample.groups is not None:
-        _, code, size = np.unique(
-            sample.groups, return_inverse=True, return_counts=True
-        )
+        code, labels = pd.factorize(sample.groups)
+        size = np.bincount(code, minlength=len(labels))
         group = np.where(size[code] > 1, code, -1)
     if spans is None:
         spans = (

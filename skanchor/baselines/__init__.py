@@ -54,13 +54,12 @@ __all__ = [
     "SoftElo",
 ]
 
-_REFERENCES = (HumanOnly, Oracle, JointBTL)
-_SUPPLEMENT = (PooledLLM, ScalarJudge, MeanShift, PerJudgeBTL)
-_CORRECTED = (DirectScore, IPWOnly, HistoricalPPI, HistoricalPPR, LogisticJudge)
-_FURTHER = (JointMLE, JudgeArenaElo, JudgeAwareBTL, SoftElo)
-
 BASELINES: dict[str, type[ComparisonEstimator]] = {
     method.__name__: method
-    for method in (*_REFERENCES, *_SUPPLEMENT, *_CORRECTED, *_FURTHER)
+    for method in (
+        *(HumanOnly, Oracle, JointBTL, PooledLLM, ScalarJudge, MeanShift, PerJudgeBTL),
+        *(DirectScore, IPWOnly, HistoricalPPI, HistoricalPPR, LogisticJudge),
+        *(JointMLE, JudgeArenaElo, JudgeAwareBTL, SoftElo),
+    )
 }
 """Baselines by name."""

@@ -123,17 +123,21 @@ class IPWOnly(TwoSteps):
         # Features of arrival rows, of shape (n_arrivals, 2 n_features), with the new
         # model's response first. A row of two new models enters as it is recorded.
         turned = ~X.is_new[X.left[arrived]][:, None]
-        left, right = X.features_left, X.features_right
-        sides = left[arrived], right[arrived]
-        arrivals = np.where(turned, np.hstack(sides[::-1]), np.hstack(sides))
+        sides = np.hstack([X.features_left, X.features_right])
+        others = np.hstack([X.features_right, X.features_left])
+        arrivals = np.where(turned, others[arrived], sides[arrived])
         # Pairs to classify: arrivals (label 1), then historical rows in both orders
         # (label 0), each with the weight of its row.
-        both = left[history], right[history]
-        pairs = np.vstack([arrivals, np.hstack(both), np.hstack(both[::-1])])
+        pairs = np.vstack([arrivals, sides[history], others[history]])
         label = np.repeat([1, 0], [len(arrived), 2 * len(history)])
         weight = sample.weight[np.concatenate([arrived, history, history])]
-        odds = self._odds(pairs, label, weight)[len(arrived) :]
-        return self._clipped(odds, sample.weight[history])
+        both = self._odds(pairs, label, weight)[len(arrived) :].reshape(2, -1)
+        weight = sample.weight[history]
+        total = 2.0 * weight.sum()
+        both = np.minimum(both, self.clip * (both @ weight).sum() / total)
+        # Clipping lowers the mean, so it is computed again. A row has the mean of its
+        # two orders.
+        return np.asarray(both.mean(axis=0) * total / (both @ weight).sum())
 
     def _odds(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
         """Odds that a pair is of an arrival row, of shape (n_pairs,)."""
@@ -150,19 +154,6 @@ class IPWOnly(TwoSteps):
         options = {} if is_equal else {"sample_weight": weight / weight.mean()}
         classifier = clone(self.classifier).fit(pairs, label, **options)
         p = classifier.predict_proba(pairs)[:, 1]
-        if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():
-            raise ValueError(
-                f"{classifier!r} gave probabilities outside [0, 1] or of wrong shape."
-            )
+        if not ((p >= 0) & (p <= 1)).all():
+            raise ValueError(f"{classifier!r} gave probabilities outside [0, 1].")
         return np.asarray(p / np.maximum(1.0 - p, 1e-12))
-
-    def _clipped(self, odds: Array, weight: Array) -> Array:
-        """Mean of the two orders of each row, clipped and rescaled to mean one.
-
-        `odds` has shape (2 n_history,), the result that of `weight`, (n_history,).
-        """
-        both = odds.reshape(2, -1)
-        total = 2.0 * weight.sum()
-        both = np.minimum(both, self.clip * (both @ weight).sum() / total)
-        # Clipping lowers the mean, so it is computed again.
-        return np.asarray(both.mean(axis=0) * total / (both @ weight).sum())

@@ -18,15 +18,15 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._model.logistic import LogisticFit
 from skanchor._typing import Array
-from skanchor.bias._learner import (
+from skanchor.bias.fitting import (
     LINEAR_RIDGE,
     StagedLearner,
+    TrainingRows,
     fit_exactly,
     is_constant,
     loss_terms,
     response_moments,
 )
-from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import LearnerError
 
 WEIGHT_ROUNDS = 4

@@ -13,8 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
-from skanchor.bias._learner import PairsLearner, fit_exactly, response_moments
-from skanchor.bias.fitting import TrainingRows
+from skanchor.bias.fitting import (
+    PairsLearner,
+    TrainingRows,
+    fit_exactly,
+    response_moments,
+)
 from skanchor.exceptions import LearnerError
 
 

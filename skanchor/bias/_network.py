@@ -17,16 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._battles import FeaturePairs
 from skanchor._model.sources import sigmoid
 from skanchor._typing import Array
-from skanchor.bias._learner import (
+from skanchor.bias.fitting import (
     LINEAR_RIDGE,
     StagedLearner,
+    TrainingRows,
     fit_exactly,
     is_constant,
     loss_terms,
     response_moments,
     simplest_within_error,
 )
-from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import LearnerError
 
 LARGEST_ALPHA, N_ALPHAS = 1e3, 13

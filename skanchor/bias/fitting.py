@@ -1,17 +1,34 @@
-"""The rows that a bias learner is fitted on, and the fit of one learner."""
+"""The rows that a bias learner is fitted on, and the frame of this package's learners.
+
+Learners get checked rows; what is linear in their last coefficients is fitted exactly.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from skanchor._battles import FeaturePairs
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.logistic import LogisticFit, fit_logistic
+from skanchor._model.sources import log_loss_terms
 from skanchor._typing import Array, Indices
+from skanchor.bias.protocol import ContrastMixin, LastStage
 from skanchor.exceptions import LearnerError, locate
+
+LINEAR_RIDGE = 1e-4
+"""Ridge of the linear part of networks and boosted trees on standardised features,
+beside the mean weighted loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +110,10 @@ def fit_learner(
     -------
     learner
     """
-    if seed_offset:
-        learner.set_params(**_derived_seeds(learner, seed_offset))
+    for name, value in learner.get_params().items() if seed_offset else ():
+        if name.split("__")[-1] == "random_state" and isinstance(value, Integral):
+            seed = np.random.SeedSequence([int(value), seed_offset])
+            learner.set_params(**{name: int(seed.generate_state(1)[0] >> 1)})
     # Learners of users need not take arguments that say nothing.
     options: dict[str, Any] = {} if start is None else {"start": start}
     if rows.parametric.shape[1]:
@@ -111,21 +130,8 @@ def fit_learner(
     return learner
 
 
-def _derived_seeds(learner: Any, seed_offset: int) -> dict[str, int]:
-    """Seeds by parameter, derived from those of a learner, its parts included."""
-    return {
-        name: int(
-            np.random.SeedSequence([int(value), seed_offset]).generate_state(1)[0] >> 1
-        )
-        for name, value in learner.get_params().items()
-        if name.split("__")[-1] == "random_state" and isinstance(value, Integral)
-    }
-
-
 def same_settings(first: Any, other: Any) -> bool:
-    """Whether two learners have equal parameters.
-
-    Parts that are estimators, or lists of them, are compared by their own parameters.
+    """Whether two learners have equal parameters, those of their parts included.
 
     Parameters
     ----------
@@ -136,16 +142,234 @@ def same_settings(first: Any, other: Any) -> bool:
     -------
     bool
     """
-    if first is other:
-        return True
-    if type(first) is not type(other):
-        return False
-    if hasattr(first, "get_params"):
-        first, other = first.get_params(deep=False), other.get_params(deep=False)
-    if isinstance(first, dict):
-        return first.keys() == other.keys() and all(
-            same_settings(value, other[name]) for name, value in first.items()
-        )
-    if isinstance(first, (list, tuple)):
-        return len(first) == len(other) and all(map(same_settings, first, other))
-    return bool(np.all(first == other))
+    if first is other or type(first) is not type(other):
+        return first is other
+    # Parts have no equality of their own, but their texts tell their settings.
+    return repr(first.get_params()) == repr(other.get_params())
+
+
+class PairsLearner(ContrastMixin, BaseEstimator):
+    """Learner whose ``_fit`` gets checked rows."""
+
+    def fit(
+        self,
+        X: FeaturePairs,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        parametric: Array | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] = (-np.inf, np.inf),
+        start: Any = None,
+    ) -> Self:
+        """Fit psi on pairs; see :class:`skanchor.bias.BiasLearner`.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Outcomes in [0, 1] (logistic) or targets (squared).
+        sample_weight : ndarray of shape (n_rows,), optional
+            Row weights.
+        parametric : ndarray of shape (n_rows, n_parametric), optional
+            Further columns, fitted jointly (logistic loss only).
+        bounds : (low, high)
+            Bounds of their coefficients, for all or for each.
+        start : learner, optional
+            The same learner fitted on nearly the same rows. A linear fit starts from
+            its coefficients. Other learners ignore it: what they find depends on the
+            start, and so would depend on the rows of that fit.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        if isinstance(X, FeaturePairs):
+            self.n_features_in_, y = X.n_features, np.asarray(y, dtype=np.float64)
+        else:
+            squared = self.loss == "squared"
+            X, y = validate_data(self, X, y, y_numeric=True, multi_output=squared)
+            sample_weight = _check_sample_weight(
+                sample_weight, X, ensure_non_negative=True
+            )
+            X, y = FeaturePairs.of(X.astype(np.float64)), y.astype(np.float64)
+            if not squared and not ((y >= 0) & (y <= 1)).all():
+                raise ValueError("Outcomes must be in [0, 1] for loss='logistic'.")
+        if sample_weight is None:
+            sample_weight = np.ones(len(X))
+        if parametric is None:
+            parametric = np.empty((len(X), 0))
+        self._fit(TrainingRows(X, y, sample_weight, parametric, bounds), start)
+        return self
+
+    def _fit(self, rows: TrainingRows, start: Any) -> None:
+        raise NotImplementedError
+
+    def _store(self, fit: LogisticFit, rows: TrainingRows, coef: Array) -> None:
+        """Store what an exact fit of the last stage has found."""
+        n_parametric = rows.parametric.shape[1]
+        self.coef_, self.converged_ = coef, fit.converged
+        self.parametric_coef_ = fit.coef[:n_parametric].ravel()
+        self.at_bound_ = fit.at_bound[:n_parametric]
+
+
+class StagedLearner(PairsLearner):
+    """Learner that is linear in its last coefficients: ``columns @ coef + rest``."""
+
+    def _columns(self, features: Array) -> Array:
+        """Columns of single responses, (n_rows, n_columns)."""
+        raise NotImplementedError
+
+    def _rest(self, features: Array) -> Array | float:
+        """What the columns leave of psi, (n_rows,) or (n_rows, n_targets)."""
+        return 0.0
+
+    def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
+        """The part that is linear in its coefficients.
+
+        Parameters
+        ----------
+        pairs : FeaturePairs
+            Features of the two responses.
+        sample_weight : ignored
+            The penalty is that of the fit.
+
+        Returns
+        -------
+        LastStage
+        """
+        check_is_fitted(self, "coef_")
+        columns = self._columns(pairs.left) - self._columns(pairs.right)
+        rest = self._rest(pairs.left) - self._rest(pairs.right)
+        return LastStage(columns, self._ridge, self.coef_, rest)
+
+    def psi(self, features: Array) -> Array:
+        """Bias of single responses.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Bias in judge logits, up to a constant that has no effect on comparisons.
+        """
+        check_is_fitted(self, "coef_")
+        return self._columns(features) @ self.coef_ + self._rest(features)
+
+
+def response_moments(left: Array, right: Array, weight: Array) -> tuple[Array, Array]:
+    """Mean and variance of columns over the responses of weighted comparisons.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_rows, n_columns)
+        Columns of the two responses.
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+
+    Returns
+    -------
+    mean, variance : ndarray of shape (n_columns,)
+    """
+    # Both responses of a row count, each by half of its weight.
+    share = weight / (2.0 * weight.sum())
+    mean = share @ left + share @ right
+    return mean, share @ (left - mean) ** 2 + share @ (right - mean) ** 2
+
+
+def is_constant(mean: Array, variance: Array) -> NDArray[np.bool_]:
+    """Whether columns are constant up to rounding: these say nothing about a bias."""
+    return np.asarray(np.sqrt(variance) <= 1e-10 * (1.0 + np.abs(mean)))
+
+
+def fit_exactly(
+    rows: TrainingRows,
+    columns: Array,
+    ridge: Array,
+    loss: str,
+    *,
+    offset: Array | float = 0.0,
+    start: Array | None = None,
+    **settings: float,
+) -> LogisticFit:
+    """Minimise the mean weighted loss plus half a diagonal quadratic.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        Outcomes or targets, row weights, parametric columns and their bounds.
+    columns : ndarray of shape (n_rows, n_columns)
+        Columns that psi is linear in, as contrasts. They have no bounds.
+    ridge : ndarray of shape (n_columns,)
+        Diagonal of the quadratic.
+    loss : {"logistic", "squared"}
+        Loss of the contrasts.
+    offset : ndarray of the shape of ``rows.y``, default=0.0
+        Fixed part of the contrasts.
+    start : ndarray, optional
+        First coefficients, in the order of those that are returned (logistic loss).
+    **settings : float
+        Tolerance of the solver (logistic loss).
+
+    Returns
+    -------
+    LogisticFit
+        Coefficients of the parametric columns, then of the others, of shape (n,) or
+        (n, n_targets).
+    """
+    n_parametric, n_columns = rows.parametric.shape[1], columns.shape[1]
+    if loss == "squared":
+        # Normal equations, (C' W C + ridge) b = C' W y, for all targets at once.
+        weighted = columns * (rows.weight / rows.weight.sum())[:, None]
+        gram = weighted.T @ columns + np.diag(ridge)
+        coef = SymmetricSystem.of(gram).solve(weighted.T @ (rows.y - offset))
+        return LogisticFit(coef, True, np.zeros(n_columns, dtype=bool))
+    bounds = np.full((2, n_parametric + n_columns), [[-np.inf], [np.inf]])
+    bounds[0, :n_parametric], bounds[1, :n_parametric] = rows.bounds
+    fit = fit_logistic(
+        np.hstack([rows.parametric, columns]),
+        rows.y.ravel(),
+        rows.weight,
+        offset=np.broadcast_to(offset, rows.y.shape).ravel(),
+        penalty=np.concatenate([np.zeros(n_parametric), ridge]),
+        lower=bounds[0],
+        upper=bounds[1],
+        start=None if start is None else start.ravel(),
+        **settings,
+    )
+    return replace(fit, coef=fit.coef.reshape(-1, *rows.y.shape[1:]))
+
+
+def loss_terms(loss: str, y: Array, eta: Array) -> Array:
+    """Loss of each outcome, of the shape of ``y``."""
+    return log_loss_terms(y, eta) if loss == "logistic" else (y - eta) ** 2
+
+
+def simplest_within_error(terms: Array, weight: Array) -> tuple[int, Array, Array]:
+    """Choose the first column whose loss is within one standard error of the least.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (n_rows, n_choices)
+        Held-out loss of each row under each choice, the simplest choice first.
+    weight : ndarray of shape (n_rows,)
+        Row weights, of sum one.
+
+    Returns
+    -------
+    chosen : int
+    losses : ndarray of shape (n_choices,)
+        Mean weighted loss.
+    errors : ndarray of shape (n_choices,)
+        Standard error of each loss minus the least one.
+    """
+    losses = weight @ terms
+    best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
+    gaps = terms - terms[:, [best]]
+    errors = np.sqrt(weight**2 @ (gaps - weight @ gaps) ** 2)
+    chosen = int(np.argmax(losses - losses[best] <= errors))
+    return chosen, losses, errors

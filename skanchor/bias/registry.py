@@ -16,10 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
-from skanchor.bias._learner import PairsLearner, loss_terms, simplest_within_error
 from skanchor.bias._linear import LinearBias
 from skanchor.bias._network import NetworkBias
-from skanchor.bias.fitting import TrainingRows
+from skanchor.bias.fitting import (
+    PairsLearner,
+    TrainingRows,
+    loss_terms,
+    simplest_within_error,
+)
 from skanchor.bias.protocol import BiasLearner
 
 HOW_TO_WRAP = (

@@ -22,7 +22,6 @@ from skanchor._diagnostics import IntervalCheck
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._sample.row_rules import RowRules, treat_ties
 from skanchor._sample.sample import Battles, Sample, warn_of_counts
-from skanchor._typing import Array
 from skanchor.evaluation._errors import DifferenceErrors
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning, located
 from skanchor.metrics import insertion_rank
@@ -186,13 +185,6 @@ class _Study:
         log.issue()
         return cls(estimator, sample, human, counted, X if is_staged else None)
 
-    def with_errors(self) -> _Study:
-        """The same with parts of errors, where rows count as in the fit of votes."""
-        if self.counted != RowRules.of(self.estimator).counts:
-            return self
-        errors = DifferenceErrors(self.sample, self.human, self.counted)
-        return replace(self, errors=errors)
-
     def run(
         self,
         models: Sequence[Hashable] | None,
@@ -245,7 +237,7 @@ class _Study:
             # Near a fit of nearly the same votes, no errors are estimated.
             votes = self.sample[at[X.is_human[at]]]
             reference = BTLRegressor(bias=human.bias).fit_sample(votes, human)
-        others, size = _without(human.scores_, model), len(human.models_)
+        others, size = human.scores_.drop(model).to_numpy(), len(human.models_)
         # Contrast l with 1 at the model and -1 / (K - 1) elsewhere: sqrt(l' C l).
         contrast = np.full(size, -1.0 / (size - 1))
         contrast[human.scores_.index.get_loc(model)] = 1.0
@@ -262,14 +254,19 @@ class _Study:
             row["covered"] = bool(row["low"] <= row["true_score"] <= row["high"])
         if "standard_error" in row:
             # Other intervals, such as conformal ones, allow for the human error.
-            row["compatible"] = _is_compatible(row, level)
+            error, quantile = row["standard_error"], ndtri(0.5 + level / 2.0)
+            if 0 < error < np.inf:
+                # That of the interval: half its width, in standard errors.
+                quantile = (row["high"] - row["low"]) / 2.0 / error
+            most = quantile * np.hypot(error, row["true_error"])
+            row["compatible"] = bool(abs(row["score"] - row["true_score"]) <= most)
         row["true_rank"] = insertion_rank(human.scores_[model], others)
         if "score" not in row:
             row["rank"] = int(fitted.ranks_[model])
         else:
             row["rank"] = insertion_rank(row["score"], reference.scores_)
             if hasattr(fitted, "result_"):
-                fellows = _without(fitted.result_.all_scores, model)
+                fellows = fitted.result_.all_scores.drop(model)
                 row["fitted_rank"] = insertion_rank(row["score"], fellows)
         if hasattr(fitted, "rank_sets"):
             sets = fitted.rank_sets(level).loc[model]
@@ -304,16 +301,6 @@ class _Study:
         return fitted if self.table is None else fitted[-1], found
 
 
-def _is_compatible(row: dict[str, Any], level: float) -> bool:
-    """Whether two scores differ by no more than their combined error allows."""
-    error, quantile = row["standard_error"], ndtri(0.5 + level / 2.0)
-    if 0 < error < np.inf:
-        # The quantile of the interval: half its width, in standard errors.
-        quantile = (row["high"] - row["low"]) / 2.0 / error
-    most = quantile * np.hypot(error, row["true_error"])
-    return bool(abs(row["score"] - row["true_score"]) <= most)
-
-
 def _true_scores(
     sample: Sample, counted: bool, bias: Any
 ) -> tuple[Sample, BTLRegressor]:
@@ -338,11 +325,6 @@ def _true_scores(
     rows = sample.expanded() if counted else sample
     with WarningLog():
         return sample, BTLRegressor(bias=bias).fit_sample(rows)
-
-
-def _without(scores: pd.Series, model: Any) -> Array:
-    """Scores of all other models, much faster than by ``drop``."""
-    return np.delete(scores.to_numpy(), scores.index.get_loc(model))
 
 
 def check_intervals(
@@ -415,7 +397,11 @@ def check_intervals(
         # As the fitted pipeline reports. Fits of different models run in parallel, so
         # that each fit itself uses one core.
         unfitted.set_params(item_effects=treatment, n_jobs=None, verbose=0)
-    study = _Study.of(unfitted, X, y, sample_weight, groups, weights).with_errors()
+    study = _Study.of(unfitted, X, y, sample_weight, groups, weights)
+    if study.counted == RowRules.of(unfitted).counts:
+        # Rows count as in the fit of votes.
+        errors = DifferenceErrors(study.sample, study.human, study.counted)
+        study = replace(study, errors=errors)
     issued = [*issued, *getattr(estimator, "warnings_", ())]
     table, parts = study.run(models, level, n_jobs, verbose, issued)
     if "standard_error" not in table:

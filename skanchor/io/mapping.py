@@ -178,7 +178,7 @@ class Mapping:
         stem = Path(words[0]).name.partition(".")[0] or "mapping"
         path = shlex.quote(f"{stem}.toml")
         # A mapping stands for the flags that edit what is proposed.
-        edits = ("--columns=", "--labels=", "--human")
+        edits = ("--columns", "--labels", "--human")
         end = next((n for n, w in enumerate(words) if w.startswith(edits)), len(words))
         return (
             f"skanchor inspect {self.source} -o {path}",

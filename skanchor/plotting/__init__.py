@@ -6,11 +6,9 @@ drawn: ``pip install 'skanchor[plot]'``.
 """
 
 from skanchor.plotting._bias import BiasDisplay, ItemDeviationDisplay
-from skanchor.plotting._canvas import figure_width as figure_width
-from skanchor.plotting._cost import CostDisplay
+from skanchor.plotting._intervals import CostDisplay, LeftOutDisplay
 from skanchor.plotting._judges import JudgeCalibrationDisplay, JudgeDisplay
 from skanchor.plotting._judges import judge_calibration as judge_calibration
-from skanchor.plotting._left_out import LeftOutDisplay
 from skanchor.plotting._scores import ContrastDisplay, LeaderboardDisplay
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,13 @@ from scipy.special import ndtr, ndtri
 
 from skanchor._diagnostics import partial_effects
 from skanchor.exceptions import BattlesError
+from skanchor.pipeline import AnchorPipeline
 from skanchor.plotting import _canvas as canvas
-from skanchor.results import AnchorResult, ContextResult
+from skanchor.results import AnchorResult, ContextResult, RankingResult
 from skanchor.results.adjustment import holm_adjust
-
-if TYPE_CHECKING:
-    from skanchor.pipeline import AnchorPipeline
 
 MOST_FEATURES, MOST_JUDGES = 4, 4
 """Number of features and of judges shown if none are named."""
-
-SHORT_NAME = 14
-"""Four names of at most so many letters fit side by side in a legend."""
 
 # Colour and line style of each judge, so that curves differ in greyscale, too.
 _STYLES = (
@@ -153,18 +148,16 @@ class BiasDisplay(canvas.TableDisplay):
                 )  # fmt: skip
                 panel.plot(value, effect, color=color, linestyle=style, label=label)
             panel.set_xlabel(canvas.shorten([feature])[0])
-            canvas.hide_spines(panel)
+            panel.spines[["top", "right"]].set_visible(False)
         # The first panel of each row of panels.
         for panel in found[::columns]:
             panel.set_ylabel("bias (judge logits)", fontsize=9)
         if ax is None:
             # One legend above all panels of a figure of its own.
             handles, labels = found[0].get_legend_handles_labels()
-            columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2
-            columns = columns // 2 if canvas.is_narrow() else columns
             found[0].figure.legend(
-                handles, labels, loc="outside upper center", ncols=columns,
-                frameon=False, fontsize=8,
+                handles, labels, loc="outside upper center", frameon=False, fontsize=8,
+                ncols=1 if canvas.is_narrow() else 2,
             )  # fmt: skip
         else:
             found[0].legend(frameon=False, fontsize=8)
@@ -238,7 +231,9 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         if isinstance(result, ContextResult):
             # With contexts, an item is a model in one context, a cell.
             result = result.cells
-        diagnostics = getattr(canvas.check_result(result), "diagnostics", None)
+        diagnostics = getattr(
+            canvas.require(result, RankingResult), "diagnostics", None
+        )
         if diagnostics is None or diagnostics.deviations.empty:
             raise BattlesError(
                 "This result leaves item effects out, so there are no deviations to "
@@ -268,7 +263,9 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         wide = self.deviations.unstack("judge").reindex(pd.Index(self.models))
         value, error = wide["deviation"], wide["standard_error"]
         z = (value / error).where(error > 0)
-        proven = self._proven(z.to_numpy())
+        # Which item effects differ from zero, all taken together.
+        p = 2.0 * ndtr(-np.abs(np.nan_to_num(z.to_numpy())))
+        proven = (holm_adjust(p.ravel()) < 1.0 - self.level).reshape(p.shape)
         largest = z.abs().max().sort_values(ascending=False, kind="stable")
         order = self.deviations.index.get_level_values("judge").unique()
         judges = [name for name in order if name in largest.index[:MOST_WITH_EFFECTS]]
@@ -306,8 +303,3 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
                 f"underrated by the judge  ←   →  overrated\n{said}", fontsize=8.5
             )
         return self._drawn(found)
-
-    def _proven(self, z: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which item effects differ from zero, all taken together; shape of ``z``."""
-        p = 2.0 * ndtr(-np.abs(np.nan_to_num(z)))
-        return np.asarray(holm_adjust(p.ravel()) < 1.0 - self.level).reshape(z.shape)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._text import printable
+from skanchor.pipeline import AnchorPipeline
 from skanchor.results import RankingResult
 from skanchor.results.estimators import RankingEstimator
 
@@ -20,26 +19,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from skanchor.pipeline import AnchorPipeline
-
-    AxesGiven = Sequence[Axes] | NDArray[Any] | None
+    AxesGiven = Axes | Sequence[Axes] | NDArray[Any] | None
 
 OLD, NEW, FAINT = "0.45", "#08306b", "0.85"
 """Colours of historical and of new models, and of lines of reference."""
 
-LONGEST, LONGEST_IF_NARROW = 34, 22
+LONGEST, LONGEST_IF_NARROW = 31, 22
 """Longest name that a plot shows uncut, in letters."""
 
 ROW, MARGIN = 0.21, 1.25
 """Height of a row, and height around the rows, in inches."""
 
-WIDTH = 6.8
-"""Width of a figure in inches."""
-
 NARROW = 5.0
-"""Width below which panels with names lie below each other, and names are cut short."""
+"""Width in inches below which panels with names lie below each other, and names are cut
+short. Figures are as wide as matplotlib's setting ``figure.figsize`` says."""
 
-_width: ContextVar[float] = ContextVar("width", default=WIDTH)
+_NEEDS: dict[type, str] = {
+    RankingEstimator: "an estimator that ranks with intervals, such as AnchorPipeline",
+    RankingResult: "a result with intervals, such as AnchorPipeline.result_",
+    AnchorPipeline: "a fitted AnchorPipeline, which knows its judges",
+}
 
 
 class Display:
@@ -81,8 +80,7 @@ class ResultDisplay(Display):
         Display
             The display, drawn.
         """
-        check_ranks(estimator)
-        check_is_fitted(estimator)
+        check_is_fitted(require(estimator, RankingEstimator))
         made: Any = cls
         drawn: Self = made.from_result(estimator.result_, *args, **more)
         return drawn
@@ -118,30 +116,20 @@ class TableDisplay(Display):
         return drawn
 
 
-@contextmanager
-def figure_width(inches: float) -> Iterator[None]:
-    """Give the figures that are made inside the block another width.
-
-    Parameters
-    ----------
-    inches : float
-        Width in inches. Text keeps its size.
-    """
-    token = _width.set(inches)
+def pyplot() -> Any:
+    """The module of matplotlib that makes figures, which is imported when needed."""
     try:
-        yield
-    finally:
-        _width.reset(token)
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib; install it with pip install 'skanchor[plot]'."
+        ) from error
+    return plt
 
 
 def is_narrow() -> bool:
     """Whether figures are narrow now."""
-    return _width.get() < NARROW
-
-
-def given_or_new(ax: Axes | None, n_rows: int) -> Axes:
-    """Return the given axes, or axes of a new figure with `n_rows` rows of names."""
-    return ax if ax is not None else panels(1, n_rows=n_rows)[0]
+    return bool(pyplot().rcParams["figure.figsize"][0] < NARROW)
 
 
 def arms(table: pd.DataFrame, middle: str = "score") -> NDArray[np.float64]:
@@ -155,12 +143,7 @@ def arms(table: pd.DataFrame, middle: str = "score") -> NDArray[np.float64]:
 
 
 def panels(
-    n: int,
-    given: AxesGiven = None,
-    *,
-    n_rows: float = 10.0,
-    n_columns: int = 1,
-    sharey: bool = False,
+    n: int, given: AxesGiven = None, n_rows: float = 10, n_columns: int = 1, **more: Any
 ) -> NDArray[Any]:
     """Return the given axes, or those of a new figure.
 
@@ -168,14 +151,14 @@ def panels(
     ----------
     n : int
         Number of axes.
-    given : sequence or array of matplotlib Axes, optional
+    given : matplotlib Axes, or sequence or array of them, optional
         Axes to draw on; None makes a figure.
     n_rows : float, default=10
         Number of rows of names that each of the axes must hold.
     n_columns : int, default=1
         Number of axes side by side.
-    sharey : bool, default=False
-        Whether they share the vertical scale.
+    **more : object
+        Further arguments of ``matplotlib.pyplot.subplots``.
 
     Returns
     -------
@@ -187,21 +170,12 @@ def panels(
         if len(known) != n:
             raise ValueError(f"This display needs {n} axes, got {len(known)}.")
         return known
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib; install it with pip install 'skanchor[plot]'."
-        ) from error
+    plt = pyplot()
     lines = -(-n // n_columns)  # rounded up
     height = lines * (MARGIN + ROW * n_rows)
+    size = (plt.rcParams["figure.figsize"][0], height)
     figure, axes = plt.subplots(
-        lines,
-        n_columns,
-        figsize=(_width.get(), height),
-        layout="constrained",
-        squeeze=False,
-        sharey=sharey,
+        lines, n_columns, figsize=size, layout="constrained", squeeze=False, **more
     )
     found: NDArray[Any] = axes.ravel()
     # The last line of panels may be incomplete.
@@ -215,21 +189,18 @@ def shorten(labels: Sequence[Hashable], longest: int | None = None) -> list[str]
     if longest is None:
         longest = LONGEST_IF_NARROW if is_narrow() else LONGEST
     whole = [printable(str(label)).replace("\n", " ") for label in labels]
-    short = [_cut(name, longest) for name in whole]
+    # The last letters stay, where versions and sizes of models are.
+    end = min(12, longest // 2)
+    short = [
+        name if len(name) <= longest else f"{name[: longest - end - 1]}…{name[-end:]}"
+        for name in whole
+    ]
     names = [
         name if short.count(cut) > 1 else cut
         for name, cut in zip(whole, short, strict=True)
     ]
     # Matplotlib reads text between two dollar signs as a formula.
     return [name.replace("$", r"\$") for name in names]
-
-
-def _cut(name: str, longest: int) -> str:
-    if len(name) <= longest:
-        return name
-    # The ellipsis and the last letters, where versions and sizes of models are.
-    end = min(12, longest // 2)
-    return f"{name[: longest - end - 1]}…{name[-end:]}"
 
 
 def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
@@ -239,7 +210,7 @@ def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
     # Row i is at height i. The axis is reversed, so that row 0 is on top.
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
-    hide_spines(ax, "top", "right", "left")
+    ax.spines[["top", "right", "left"]].set_visible(False)
     if len(labels) > 30:
         # A tall figure has its scale on top, too, so that no reader must scroll down.
         ax.tick_params(axis="x", top=True, labeltop=True)
@@ -249,28 +220,10 @@ def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
                 text.set_fontweight("bold")
 
 
-def hide_spines(ax: Axes, *sides: str) -> None:
-    """Hide the lines along these sides; along top and right if none is named."""
-    for side in sides or ("top", "right"):
-        ax.spines[side].set_visible(False)
-
-
-def dots(
-    ax: Axes,
-    x: Any,
-    y: Any,
-    *,
-    xerr: Any = None,
-    yerr: Any = None,
-    marker: str = "o",
-    color: str = NEW,
-    **more: Any,
-) -> None:
+def dots(ax: Axes, x: Any, y: Any, **more: Any) -> None:
     """Draw estimates as marks, with their intervals as lines through them."""
-    ax.errorbar(
-        x, y, yerr, xerr, linestyle="none", marker=marker, markersize=4.5,
-        elinewidth=1.3, color=color, **more,
-    )  # fmt: skip
+    look: Any = {"marker": "o", "color": NEW, "markersize": 4.5, "elinewidth": 1.3}
+    ax.errorbar(x, y, linestyle="none", **(look | more))
 
 
 def not_determined(
@@ -288,39 +241,26 @@ def not_determined(
             text = f"above {low:.{digits}f}"
         elif np.isfinite(high):
             text = f"below {high:.{digits}f}"
-        ax.annotate(
-            text, (0.5, row), xycoords=("axes fraction", "data"),
-            ha="center", va="center", fontsize=8, style="italic", color="0.4",
-        )  # fmt: skip
+        note(ax, text, (0.5, row), ("axes fraction", "data"))
 
 
-def require(value: Any, kind: type, needs: str) -> Any:
-    """Return a value of a kind, or raise and say what the display ``needs``."""
+def note(ax: Axes, text: str, place: Any, coordinates: Any = "axes fraction") -> None:
+    """Write where nothing is drawn why that is so."""
+    look: Any = {"ha": "center", "va": "center", "fontsize": 8, "style": "italic"}
+    ax.annotate(text, place, xycoords=coordinates, color="0.4", **look)
+
+
+def require(value: Any, kind: type) -> Any:
+    """Return a value of a kind, or raise and say what the display needs."""
     if not isinstance(value, kind):
-        raise TypeError(f"This display needs {needs}; got {type(value).__name__}.")
+        name = type(value).__name__
+        raise TypeError(f"This display needs {_NEEDS[kind]}; got {name}.")
     return value
-
-
-def check_ranks(estimator: Any) -> RankingEstimator:
-    """Return the argument if it is an estimator with intervals, fitted or not."""
-    needs = "an estimator that ranks with intervals, such as AnchorPipeline"
-    checked: RankingEstimator = require(estimator, RankingEstimator, needs)
-    return checked
-
-
-def check_result(result: Any) -> RankingResult:
-    """Return the argument if it is a result with standard errors, else raise."""
-    needs = "a result with intervals, such as AnchorPipeline.result_"
-    checked: RankingResult = require(result, RankingResult, needs)
-    return checked
 
 
 def check_pipeline(estimator: Any) -> AnchorPipeline:
     """Return the argument if it is a fitted pipeline with judges, else raise."""
-    from skanchor.pipeline import AnchorPipeline
-
-    needs = "a fitted AnchorPipeline, which knows its judges"
-    checked: AnchorPipeline = require(estimator, AnchorPipeline, needs)
+    checked: AnchorPipeline = require(estimator, AnchorPipeline)
     check_is_fitted(checked)
     if not len(checked.judges_):
         raise ValueError("There are no judges to show: the table has human rows only.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,8 @@ from scipy.special import expit, ndtri
 
 from skanchor._diagnostics import judge_errors
 from skanchor._sample.sample import Sample
+from skanchor.pipeline import AnchorPipeline
 from skanchor.plotting import _canvas as canvas
-
-if TYPE_CHECKING:
-    from skanchor.pipeline import AnchorPipeline
 
 # Column, label of the axis, and neutral value of each panel.
 _PANELS = (
@@ -131,10 +129,7 @@ class JudgeDisplay(canvas.TableDisplay):
             # Side by side, both panels have the same rows: names at one are enough.
             found[1].set_yticklabels([])
         if table["position_effect"].isna().all():
-            found[1].annotate(
-                "no position effect was fitted", (0.5, 0.5), fontsize=8,
-                xycoords="axes fraction", ha="center", style="italic", color="0.4",
-            )  # fmt: skip
+            canvas.note(found[1], "no position effect was fitted", (0.5, 0.5))
         return self._drawn(found)
 
 
@@ -273,16 +268,15 @@ class JudgeCalibrationDisplay(canvas.TableDisplay):
         ):
             part = self.calibration.loc[judge]
             # The diagonal of perfect calibration; oriented rows have p >= 1/2.
-            panel.plot(
-                [0.5, 1.0], [0.5, 1.0], color=canvas.OLD, linewidth=1, linestyle="--"
-            )
+            line = {"color": canvas.OLD, "linewidth": 1, "linestyle": "--"}
+            panel.axline((0.5, 0.5), slope=1.0, **line)
             panel.plot(part["predicted"], part["observed"], color=canvas.NEW)
             yerr = z * part["standard_error"]
             canvas.dots(panel, part["predicted"], part["observed"], yerr=yerr)
             panel.set_title(name, fontsize=8 if len(name) > 18 else 9)
             panel.set_xlim(0.48, 1.02)
             panel.set_ylim(0.28, 1.04)
-            canvas.hide_spines(panel)
+            panel.spines[["top", "right"]].set_visible(False)
         for panel in found[::columns]:
             panel.set_ylabel("observed share", fontsize=9)
         for panel in found[-columns:]:

@@ -17,8 +17,8 @@ from skanchor.results.adjustment import is_significant
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Win probabilities that may be marked on the upper axis.
-_CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
+# Win probabilities marked on the upper axis, where it is narrow and where it is wide.
+_FINE, _COARSE = (0.2, 0.35, 0.5, 0.65, 0.8), (0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +88,9 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         LeaderboardDisplay
             The display, drawn.
         """
-        board = canvas.check_result(result).leaderboard(level, scale, anchor, sort)
+        board = canvas.require(result, RankingResult).leaderboard(
+            level, scale, anchor, sort
+        )
         return cls(board, level, Scale.of(scale, anchor)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -104,7 +106,7 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         self
         """
         board = self.board
-        ax = canvas.given_or_new(ax, len(board))
+        (ax,) = canvas.panels(1, ax, n_rows=len(board))
         known = np.isfinite(board["standard_error"].to_numpy())
         is_new = board["is_new"].to_numpy()
         at = np.arange(len(board))
@@ -116,11 +118,11 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         ):
             rows = who & known
             if rows.any():
-                part, style = board[rows], {"color": color, "marker": marker}
-                xerr = canvas.arms(part)
+                part = board[rows]
                 canvas.dots(
-                    ax, part["score"], at[rows], xerr=xerr, label=label, **style
-                )
+                    ax, part["score"], at[rows], xerr=canvas.arms(part), label=label,
+                    color=color, marker=marker,
+                )  # fmt: skip
         canvas.not_determined(ax, at[~known], board[~known], self.scale.digits)
         canvas.name_axis(ax, board.index.tolist(), is_new)
         self._write_rank_sets(ax)
@@ -135,12 +137,8 @@ class LeaderboardDisplay(canvas.ResultDisplay):
 
     def _write_rank_sets(self, ax: Axes) -> None:
         """Write the rank set of each model on the right side."""
-        sets = [
-            str(low) if low == high else f"{low}–{high}"
-            for low, high in zip(
-                self.board["rank_low"], self.board["rank_high"], strict=True
-            )
-        ]
+        ends = self.board[["rank_low", "rank_high"]].itertuples(index=False, name=None)
+        sets = [f"{low}" if low == high else f"{low}–{high}" for low, high in ends]
         right = ax.secondary_yaxis("right")
         size = ax.get_yticklabels()[0].get_fontsize()
         right.set_yticks(ax.get_yticks(), sets, fontsize=size)
@@ -228,7 +226,7 @@ class ContrastDisplay(canvas.ResultDisplay):
         ContrastDisplay
             The display, drawn.
         """
-        scores = canvas.check_result(result).scores
+        scores = canvas.require(result, RankingResult).scores
         if scores.empty:
             raise ValueError("There is no new model to compare with the others.")
         if model is None:
@@ -258,7 +256,7 @@ class ContrastDisplay(canvas.ResultDisplay):
         """
         per = Scale.of(self.scale).per_logit
         table = self.contrasts[["difference", "low", "high"]] * per
-        ax = canvas.given_or_new(ax, len(table) + 2)
+        (ax,) = canvas.panels(1, ax, n_rows=len(table) + 2)
         at = np.arange(len(table))
         ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
         known = np.isfinite(table[["low", "high"]].to_numpy()).all(axis=1)
@@ -278,11 +276,8 @@ class ContrastDisplay(canvas.ResultDisplay):
         ax.tick_params(axis="x", top=False, labeltop=False)
         (name,) = canvas.shorten([self.model])
         unit = "logits" if per == 1.0 else "Elo points"
-        ax.set_xlabel(
-            f"{name} minus the other\n"
-            f"({unit}, with {100 * self.level:.6g} % intervals)",
-            fontsize=9,
-        )
+        level = f"with {100 * self.level:.6g} % intervals"
+        ax.set_xlabel(f"{name} minus the other\n({unit}, {level})", fontsize=9)
         self._chances(ax, per)
         # The strongest opponents are on top, where differences are small or negative,
         # so the upper right corner is free.
@@ -300,12 +295,7 @@ class ContrastDisplay(canvas.ResultDisplay):
             ),
         )
         low, high = np.array(ax.get_xlim()) / per
-        shown: list[float] = []
-        # Choose marks from 50 % outwards; skip those too close to one already chosen.
-        for chance in sorted(_CHANCES, key=lambda p: abs(p - 0.5)):
-            x = logit(chance)
-            apart = np.abs(logit(shown) - x).min(initial=np.inf)
-            if low <= x <= high and apart > 0.09 * (high - low):
-                shown.append(chance)
+        chances = _FINE if high - low < 4.0 else _COARSE
+        shown = [chance for chance in chances if low <= logit(chance) <= high]
         top.set_xticks(shown, [f"{100 * p:g} %" for p in shown], fontsize=8)
         top.set_xlabel("chance that people prefer it", fontsize=9)

@@ -8,7 +8,7 @@ optimum, so that it is its own certificate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,55 +131,19 @@ def design(
     """
     determined_models(result)
     level, plan = check_level(level), result.plan
-    prices = plan.prices(costs)
-    budget = _check_budget(budget, min(prices.values()))
+    prices, floor = _terms(plan, costs, budget, floor)
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
-    floor = _check_floor(floor, plan, len(prices.keys() - {PEOPLE}))
-    wanted = plan.targets(pairs)
-    table, bought, gap = _bought(plan, wanted, models, prices, budget, floor)
-    half = _half_widths(plan, wanted, models, prices, budget, bought, level)
-    half.index = pd.Index(
-        [str(a) if b is None else f"{a} minus {b}" for a, b in pairs], name="target"
-    )
-    details = {
-        "half_widths": half,
-        "certificate": gap,
-        "budget": budget,
-        # Without what a sum of many products by 0.1 adds by rounding.
-        "spent": round(float(table["spend"].sum()), 9),
-        "floor": floor,
-        "level": level,
-    }
-    return Design(table, tuple(_sentences(table, half, budget, level)), details)
-
-
-def _bought(
-    plan: Plan,
-    wanted: Targets,
-    models: list[Any],
-    prices: Mapping[int, float],
-    budget: float,
-    floor: float,
-) -> tuple[pd.DataFrame, Array, float]:
-    """Table of rows to buy, their information, and the gap of the allocation."""
     kinds, offered = plan.kinds, plan.offered(models, list(prices))
+    judges = [m for m in prices if m != PEOPLE]
     if not len(offered):
         raise BattlesError(
             "Nothing can be bought: no source that is offered has responses of the new "
             "model with features."
         )
-    source = kinds.source[offered]
+    wanted, source = plan.targets(pairs), kinds.source[offered]
     each = np.array([prices[m] for m in source.tolist()])
-    spend, gap = allocate(
-        lambda rows: plan.weights(wanted, kinds.information(rows, offered)),
-        wanted.vectors,
-        lambda weights: kinds.gains(weights)[offered],
-        each,
-        budget,
-        np.where(source == PEOPLE, -1, source),
-        floor,
-    )
+    spend, gap = _allocated(plan, wanted, offered, each, budget, floor)
     rows, labels = round_to_budget(spend, each, budget), np.array(plan.models, object)
     table = pd.DataFrame(
         {
@@ -192,88 +156,108 @@ def _bought(
         index=pd.Index(labels[kinds.model[offered]], name="model", dtype=object),
     )
     table = table.sort_values("spend", ascending=False, kind="stable")
-    return table[table["rows"] > 0], kinds.information(rows, offered), gap
-
-
-def _half_widths(
-    plan: Plan,
-    wanted: Targets,
-    models: list[Any],
-    prices: Mapping[int, float],
-    budget: float,
-    bought: Array,
-    level: float,
-) -> pd.DataFrame:
-    """Half widths by target: now, with the design, and with the money spent evenly."""
-    ways = {"now": plan.weights(wanted), "design": plan.weights(wanted, bought)}
-    judges = [m for m in prices if m != PEOPLE]
+    table = table[table["rows"] > 0]
+    # Half widths now, with the design, and with the money spent evenly.
+    more: dict[str, Any] = {"now": 0.0, "design": kinds.information(rows, offered)}
     for way, some in (("verdicts", judges), ("votes", [PEOPLE])):
         if some and prices.keys() >= set(some):
             # Information for a unit of money, divided evenly over models and sources.
             price = len(models) * float(np.mean([prices[m] for m in some]))
             units = [plan.evenly(one, some) for one in models]
-            ways[way] = plan.weights(wanted, budget / price * np.sum(units, axis=0))
-    half = {way: wanted.half_widths(weights, level) for way, weights in ways.items()}
-    return pd.DataFrame(half).reindex(columns=["now", "design", "verdicts", "votes"])
+            more[way] = budget / price * np.sum(units, axis=0)
+    half = pd.DataFrame(
+        {way: wanted.half_widths(plan.weights(wanted, one), level)
+         for way, one in more.items()},
+        index=pd.Index(
+            [str(a) if b is None else f"{a} minus {b}" for a, b in pairs], name="target"
+        ),
+    ).reindex(columns=["now", "design", "verdicts", "votes"])  # fmt: skip
+    details = {
+        "half_widths": half,
+        "certificate": gap,
+        "budget": float(budget),
+        # Without what a sum of many products by 0.1 adds by rounding.
+        "spent": round(float(table["spend"].sum()), 9),
+        "floor": floor,
+        "level": level,
+    }
+    return Design(table, tuple(_sentences(table, half, budget, level)), details)
 
 
-# -------------------------------------------------------------------------- allocation
-def allocate(
-    solve: Callable[[Array], Array],
-    targets: Array,
-    gains: Callable[[Array], Array],
+def _terms(
+    plan: Plan, costs: Mapping[Any, float], budget: float, floor: float | None
+) -> tuple[dict[int, float], float]:
+    """Prices by source and the share of each judge; refuse bad ones, and a budget."""
+    prices = plan.prices(costs)
+    if not is_number(budget) or not min(prices.values()) <= budget < np.inf:
+        raise BattlesError(
+            f"A budget of {budget!r} buys no row: it must be a number, and the "
+            f"cheapest row costs {min(prices.values()):g}."
+        )
+    n_judges = len(prices.keys() - {PEOPLE})
+    if floor is None:
+        floor = FLOOR * plan.fit.layout.has_item_effects
+        floor = min(floor, 0.5 / max(n_judges, 1))
+    if not is_number(floor) or not 0.0 <= floor * max(n_judges, 1) <= 1.0:
+        raise BattlesError(
+            "floor must be a number between 0 and 1 over the number of judges that are "
+            f"offered ({n_judges}), got {floor!r}."
+        )
+    return prices, float(floor)
+
+
+def _allocated(
+    plan: Plan,
+    wanted: Targets,
+    offered: NDArray[np.intp],
     costs: Array,
     budget: float,
-    group: NDArray[np.intp],
-    floor: float = 0.0,
-    tolerance: float = GAP,
+    floor: float,
 ) -> tuple[Array, float]:
     """Spend a budget where it lowers the variance most.
 
     Parameters
     ----------
-    solve : callable
-        Weights w of the targets at numbers of rows of shape (n_kinds,).
-    targets : ndarray of shape (p, n_targets)
-        L, so that the variance f is the sum of ``l'w``.
-    gains : callable
-        Decrease of f by one row of each kind, of weights.
+    plan, wanted
+        The fit, and the targets.
+    offered : ndarray of shape (n_kinds,)
+        Kinds of rows.
     costs : ndarray of shape (n_kinds,)
-        Cost of a row.
+        Cost of a row of each.
     budget : float
         What is spent.
-    group : ndarray of shape (n_kinds,)
-        Code of the group of each kind whose share has a floor; -1 for kinds without.
-    floor : float, default=0.0
-        Least share of each group in what is spent on all groups.
-    tolerance : float, default=0.001
-        Gap at which the search stops.
+    floor : float
+        Least share of each judge in what is spent on all judges.
 
     Returns
     -------
     spend : ndarray of shape (n_kinds,)
     gap : float
-        Bound on ``(f - least f) / f``.
+        Bound on ``(f - least f) / f``, for the summed variance f.
     """
-    weights = solve(np.zeros(len(costs)))
+    kinds, source = plan.kinds, plan.kinds.source[offered]
+
+    def solved(rows: Array) -> tuple[Array, Array]:
+        """Weights of the targets, and gains by unit of money, at numbers of rows."""
+        weights = plan.weights(wanted, kinds.information(rows, offered))
+        return weights, kinds.gains(weights)[offered] / costs
+
+    weights, rate = solved(np.zeros(len(costs)))
     # The allocation is a mixture of parts, each the best one at some gains.
-    parts = [budget * _best_shares(gains(weights) / costs, group, floor)]
-    shares = [1.0]
+    parts, shares = [budget * _best_shares(rate, source, floor)], [1.0]
     for _ in range(MOST_STEPS):
         spend: Array = np.asarray(shares) @ np.asarray(parts)
-        weights = solve(spend / costs)
-        rate = gains(weights) / costs
-        towards = budget * _best_shares(rate, group, floor)
-        gap = float((towards - spend) @ rate / np.sum(targets * weights))
-        if gap <= tolerance:
+        weights, rate = solved(spend / costs)
+        towards = budget * _best_shares(rate, source, floor)
+        gap = float((towards - spend) @ rate / np.sum(wanted.vectors * weights))
+        if gap <= GAP:
             break
         worst = int(np.argmin([part @ rate for part in parts]))
         moved = towards - parts[worst]
 
         def slope(t: float, spend: Array = spend, moved: Array = moved) -> float:
             """Decrease of f by a longer step, to first order."""
-            rows = (spend + t * moved) / costs
-            return float(gains(solve(rows)) / costs @ moved)
+            return float(solved((spend + t * moved) / costs)[1] @ moved)
 
         step = shares[worst]
         if slope(step) < 0.0:
@@ -290,17 +274,16 @@ def allocate(
     return spend, max(gap, 0.0)
 
 
-def _best_shares(rate: Array, group: NDArray[np.intp], floor: float) -> Array:
+def _best_shares(rate: Array, source: NDArray[np.intp], floor: float) -> Array:
     """Shares of the spend that gain most at fixed gains per unit of money.
 
-    All goes to one kind without a group, or to the groups: the floors to the best kind
-    of each of them, and what is left to the best of these.
+    All goes to one kind of votes, or to the judges: the floors to the best kind of
+    each of them, and what is left to the best of these.
     """
     options = np.zeros((2, len(rate)))
-    codes = np.unique(group)
-    best = {code: np.where(group == code, rate, -np.inf).argmax() for code in codes}
-    if -1 in best:
-        options[0, best.pop(-1)] = 1.0
+    best = {m: np.where(source == m, rate, -np.inf).argmax() for m in np.unique(source)}
+    if PEOPLE in best:
+        options[0, best.pop(PEOPLE)] = 1.0
     if best:
         tops = np.array(list(best.values()))
         options[1, tops] = floor
@@ -337,30 +320,6 @@ def round_to_budget(spend: Array, costs: Array, budget: float) -> NDArray[np.int
     return rows
 
 
-# --------------------------------------------------------------------------- arguments
-def _check_budget(budget: Any, least: float) -> float:
-    """A budget as a float; refuse what buys no row."""
-    if not is_number(budget) or not least <= budget < np.inf:
-        raise BattlesError(
-            f"A budget of {budget!r} buys no row: it must be a number, and the "
-            f"cheapest row costs {least:g}."
-        )
-    return float(budget)
-
-
-def _check_floor(floor: float | None, plan: Plan, n_judges: int) -> float:
-    """Share of each judge; the default where item effects make one advisable."""
-    if floor is None:
-        floor = FLOOR * plan.fit.layout.has_item_effects
-        floor = min(floor, 0.5 / max(n_judges, 1))
-    if not is_number(floor) or not 0.0 <= floor * max(n_judges, 1) <= 1.0:
-        raise BattlesError(
-            "floor must be a number between 0 and 1 over the number of judges that are "
-            f"offered ({n_judges}), got {floor!r}."
-        )
-    return float(floor)
-
-
 def _target_pairs(plan: Plan, targets: str | Sequence[Any]) -> list[tuple[Any, Any]]:
     """Targets as pairs of model and opponent, None for a score."""
     result = plan.result
@@ -380,21 +339,17 @@ def _target_pairs(plan: Plan, targets: str | Sequence[Any]) -> list[tuple[Any, A
 
 
 # ------------------------------------------------------------------------------- words
-def _in_words(table: pd.DataFrame) -> str:
-    """What is bought by source."""
+def _sentences(
+    table: pd.DataFrame, half_widths: pd.DataFrame, budget: float, level: float
+) -> Iterator[str]:
     by_source = table.groupby("source", sort=False)["rows"].sum()
     *most, last = [
         f"{rows:,.0f} "
         + ("human votes" if source == HUMAN else f"verdicts of {source}")
         for source, rows in by_source.items()
     ]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _sentences(
-    table: pd.DataFrame, half_widths: pd.DataFrame, budget: float, level: float
-) -> Iterator[str]:
-    yield f"A budget of {budget:g} is best spent on {_in_words(table)}."
+    bought = f"{', '.join(most)} and {last}" if most else last
+    yield f"A budget of {budget:g} is best spent on {bought}."
     for what, row in half_widths.iterrows():
         others = [
             f"{name} divided evenly ±{row[name]:.3f}"

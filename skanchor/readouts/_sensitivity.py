@@ -138,18 +138,23 @@ def sensitivity(
     >>> of_pair[["rank_low", "rank_high"]].to_numpy().tolist()
     [[4, 6], [3, 7]]
     """
-    sizes = _check_gammas(gamma)
+    sizes = np.atleast_1d(np.asarray(gamma, dtype=np.float64))
+    if sizes.ndim != 1 or not len(sizes):
+        raise ValueError(f"gamma must be a number or a list of numbers, got {gamma!r}.")
+    bad = sizes[~np.isfinite(sizes) | (sizes < 0)]
+    if len(bad):
+        raise ValueError(f"gamma must be finite and not negative, got {bad[0]:g}.")
     _, exposed = _exposed_differences(result, kind, judges, family)
-    if max(sizes) > CHECKED_UP_TO:
+    if sizes.max() > CHECKED_UP_TO:
         warn(
             SkanchorWarning(
-                f"gamma={max(sizes):g} is beyond {CHECKED_UP_TO:g} judge logits, up to "
-                "which the first order was compared with refits: take these rows as a "
-                "rough guide.",
+                f"gamma={sizes.max():g} is beyond {CHECKED_UP_TO:g} judge logits, up "
+                "to which the first order was compared with refits: take these rows as "
+                "a rough guide.",
                 code="large-gamma",
             )
         )
-    table = result.within_bias(exposed.sum(axis=0), sizes, level, method)
+    table = result.within_bias(exposed.sum(axis=0), sizes.tolist(), level, method)
     broken = breakdown(result, kind, judges, family, level)
     sentences = breakdown_sentences(broken, benchmarks(result))
     return Sensitivity(table, tuple(sentences), {"breakdowns": broken})
@@ -278,11 +283,7 @@ def _exposed_differences(
     The sizes, of shape (n_judges, n_models, n_models), are by new model and other
     model, and the other way round. Of two new models the first is the favoured one.
     """
-    exposures, models, is_new = (
-        _exposures(result),
-        result.models.tolist(),
-        result.is_new,
-    )
+    exposures, is_new = _exposures(result), result.is_new
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
     if (kind == "family") != (family is not None and len(family) > 0):
@@ -309,22 +310,9 @@ def _exposed_differences(
 
 def _until(exposure: Array, margin: Array) -> Array:
     """Favours that move differences of these exposures by a margin."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gamma = margin / exposure
     # An unknown margin leaves the answer unknown.
     reached = (exposure > NO_EXPOSURE) | np.isnan(margin)
-    return np.where(reached, gamma, np.inf)
-
-
-def _check_gammas(gamma: float | Sequence[float]) -> list[float]:
-    """Sizes of favours; refuse what is no number, or negative."""
-    values = np.atleast_1d(np.asarray(gamma, dtype=np.float64))
-    if values.ndim != 1 or not len(values):
-        raise ValueError(f"gamma must be a number or a list of numbers, got {gamma!r}.")
-    bad = values[~np.isfinite(values) | (values < 0)]
-    if len(bad):
-        raise ValueError(f"gamma must be finite and not negative, got {bad[0]:g}.")
-    return list(values.tolist())
+    return np.where(reached, margin / np.where(reached, exposure, 1.0), np.inf)
 
 
 # ------------------------------------------------------------------------------- words

@@ -13,14 +13,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor.exceptions import BattlesError, DiagnosticWarning
 from skanchor.pipeline import AnchorPipeline
-from skanchor.readouts import Answer
 from skanchor.results import (
-    AnchorResult,
     ContextResult,
     RankingResult,
     Scale,
@@ -31,9 +28,6 @@ from skanchor.results.adjustment import is_significant
 from skanchor.results.estimators import RankingEstimator
 from skanchor.warning_log import WarningLog, in_short
 
-IN_FULL = 3
-"""Largest number of new models described one by one; tables have the others."""
-
 PACKAGES = ("skanchor", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose version may change a number."""
 
@@ -42,11 +36,10 @@ MANY = 100
 leaderboard: a test of their own compares all models, which then takes too long."""
 
 _IDLE = ("n_jobs", "verbose")  # no number depends on them
-_PARTS = ["human", "judge", "cross", "items"]
 
 
 class Facts:
-    """The facts of a run: each part is computed when it is first read.
+    """The facts of a run: each is computed when it is first read.
 
     Parameters
     ----------
@@ -82,13 +75,16 @@ class Facts:
                 "has its scores and ranks."
             )
         self.fitted, self.result, self.level = fitted, result, level
+        self.pipeline = fitted if isinstance(fitted, AnchorPipeline) else None
+        # Models that a stored history has placed come with its item effects.
+        self.is_placed = not hasattr(fitted, "fit") and hasattr(fitted, "item_effects_")
         self.earlier, self.command, self.layout = tuple(earlier), command, layout
         self.scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
         self.method = type(fitted).__name__
 
     # ------------------------------------------------------------------- the ranking
     @cached_property
-    def board(self) -> pd.DataFrame:
+    def models(self) -> pd.DataFrame:
         """The leaderboard, best model first."""
         return self.result.leaderboard(self.level, **self.layout).rename_axis("model")
 
@@ -98,34 +94,19 @@ class Facts:
         return new_by_score(self.result)
 
     @cached_property
-    def best(self) -> pd.Series:
-        """Models that may be the best, with the probability of each."""
+    def best(self) -> pd.DataFrame:
+        """Models that may be the best, with the ``probability`` of each."""
         if len(self.result.models) > MANY:
-            models = self.board.index[self.board["rank_low"] == 1]
+            models = self.models.index[self.models["rank_low"] == 1]
         else:
             models = self.result.best_set(level=self.level)
-        return self.result.prob_best()[models]
+        chances = self.result.prob_best()[models]
+        return chances.rename_axis("model").to_frame("probability")
 
-    def standing(self, model: Any) -> dict[str, Any]:
-        """Rank and rank set of a model, and its chances against one of mean score."""
-        row, ends = self.board.loc[model], self.result.conf_int(self.level).loc[model]
-        score = float(self.result.scores[model])
-        has_low, has_high = (math.isfinite(end) for end in ends)
-        return {
-            "model": model,
-            "rank": int(row["rank"]),
-            "low": int(row["rank_low"]),
-            "high": int(row["rank_high"]),
-            "n": len(self.board),
-            "determined": math.isfinite(score) and (has_low or has_high),
-            # A model that won, or lost, all its rows has one limit.
-            "has_low": has_low,
-            "has_high": has_high,
-            # Historical scores have mean zero, so a score is the logit of a chance.
-            "chances": [
-                float(expit(one)) for one in (score, ends["low"], ends["high"])
-            ],
-        }
+    @property
+    def rank_sets(self) -> pd.DataFrame:
+        """Rank of each new model among the historical ones, and its set."""
+        return self.result.rank_sets(self.level).rename_axis("model")
 
     @cached_property
     def contrasts(self) -> pd.DataFrame:
@@ -140,9 +121,8 @@ class Facts:
 
     def contrasts_of(self, model: Any) -> pd.DataFrame:
         """Contrasts of a new model, the strongest opponent first."""
-        is_new = dict(zip(self.result.models, self.result.is_new, strict=True))
         table = strongest_first(self.contrasts.loc[model]).rename_axis("opponent")
-        return table.assign(is_new=[is_new[other] for other in table.index])
+        return table.assign(is_new=self.models["is_new"][table.index])
 
     @cached_property
     def contexts(self) -> dict[Any, pd.DataFrame]:
@@ -150,52 +130,21 @@ class Facts:
         if not isinstance(self.result, ContextResult):
             return {}
         return {
-            name: result.leaderboard(self.level, **self.layout)
+            name: result.leaderboard(self.level, **self.layout).rename_axis("model")
             for name, result in self.result.by_context.items()
         }
 
+    @property
+    def undetermined(self) -> list[Any]:
+        """Models without a determined score."""
+        return self.result.models[~self.result.determined].tolist()
+
     # ------------------------------------------------------- what a model rests on
-    @cached_property
-    def errors(self) -> pd.DataFrame:
-        """Parts of the errors of the new models, and how far more data narrow them.
-
-        By new model whose error is finite: the ``half_width`` of its interval in
-        logits; the shares of its variance; the smallest half width for ever more
-        ``verdicts`` of these judges and of new ``judges`` with independent item
-        effects; and the number of ``votes`` that would halve it. NaN where a limit is
-        not known.
-        """
-        result = self.result
-        if not isinstance(result, AnchorResult):
-            return pd.DataFrame()
-        models = self.new_models
-        variance, error = result.variance.loc[models], result.standard_errors[models]
-        limits = result.conf_int(self.level).loc[models]
-        half = 0.5 * (limits["high"] - limits["low"])
-        bound, total = variance["lower_bound"], variance[_PARTS].sum(axis=1)
-        # New judges leave the error of the scale of the human scores, and so do more
-        # verdicts where there are no item effects.
-        floor = half * (np.sqrt(bound.clip(lower=0.0)) / error).clip(upper=1.0)
-        has_items = result.item_covariances is not None
-        table = variance[_PARTS].div(total, axis=0)
-        table["half_width"] = half
-        table["verdicts"] = np.nan if has_items else floor
-        table["votes"] = np.nan
-        outlook = self._closed_form("outlook", level=self.level)
-        if outlook is not None:
-            narrowed = outlook.limits["verdicts"] / outlook.limits["now"]
-            table["verdicts"] = half * narrowed.clip(upper=1.0).reindex(models)
-            # The second of the default widths is half of today's.
-            halved = outlook.table["votes"].groupby(level="model").nth(1)
-            table["votes"] = halved.droplevel("width").reindex(models)
-        table["judges"] = floor if has_items else table["verdicts"]
-        stable = (error > 0) & np.isfinite(error) & (total > 0) & np.isfinite(bound)
-        return table[stable].rename_axis("model")
-
-    @cached_property
-    def worth(self) -> Answer | None:
-        """What verdicts are worth in votes; None where no closed form says."""
-        return self._closed_form("worth")
+    @property
+    def variance(self) -> pd.DataFrame | None:
+        """By new model, the parts of its variance; None for methods without."""
+        table = getattr(self.result, "variance", None)
+        return None if table is None else table.rename_axis("model")
 
     @cached_property
     def favours(self) -> pd.DataFrame | None:
@@ -207,43 +156,13 @@ class Facts:
         """Recorded effects of each judge on each new model; None if not known."""
         return self._closed_form("benchmarks")
 
-    @cached_property
-    def described(self) -> list[Any]:
-        """New models that are described in full: the best whose score is determined."""
-        if self.favours is None:
-            return []
-        is_known = self.favours["gamma_sign"].notna().groupby(level="model").any()
-        return [model for model in self.new_models if is_known[model]][:IN_FULL]
-
-    def _closed_form(self, name: str, **settings: Any) -> Any:
+    def _closed_form(self, name: str, **settings: Any) -> pd.DataFrame | None:
         """What a method of the fit returns; None where it has none, or refuses."""
         source = self.fitted if hasattr(self.fitted, name) else self.result
         try:
             return getattr(source, name)(**settings) if hasattr(source, name) else None
         except BattlesError:
             return None
-
-    @cached_property
-    def fragile(self) -> list[Any]:
-        """By new model, how few rows leave its weakest clear difference in doubt."""
-        if not hasattr(self.fitted, "fragility"):
-            return []
-        table = self.contrasts
-        clear = table[(table["low"] > 0) | (table["high"] < 0)]
-        ratio = (clear["difference"] / clear["standard_error"]).abs()
-        weakest = ratio.groupby(level="model").idxmin()
-        answers = [
-            self._closed_form(
-                "fragility",
-                model=model,
-                opponent=weakest[model][1],
-                goal="interval",
-                level=self.level,
-            )
-            for model in self.new_models[:IN_FULL]
-            if model in weakest
-        ]
-        return [one for one in answers if one is not None]
 
     @cached_property
     def diagnostics(self) -> Any:
@@ -259,11 +178,11 @@ class Facts:
     @cached_property
     def rows(self) -> dict[str, int]:
         """Rows used: ``human`` votes and verdicts, and the ``unused`` ones."""
-        if not isinstance(self.fitted, AnchorPipeline):
+        if self.pipeline is None:
             # A row is counted for both of its models.
             human, judge = self.result.n_human.sum(), self.result.n_judge.sum()
             return {"human": int(human) // 2, "judge": int(judge) // 2}
-        sample = self.fitted._distinct_sample
+        sample = self.pipeline._distinct_sample
         X, used = sample.X, sample.counts
         rows = {
             "human": sample.number(used & X.is_human),
@@ -276,37 +195,37 @@ class Facts:
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Features, groups, weights, ties and contexts of the table."""
-        n_groups = None
-        if isinstance(self.fitted, AnchorPipeline):
-            n_groups = self.fitted._distinct_sample.n_groups
+        sample = None if self.pipeline is None else self.pipeline._distinct_sample
+        n_groups = None if sample is None else sample.n_groups
         return {**asdict(self.result.inputs), "n_groups": n_groups}
 
     @cached_property
     def judges(self) -> pd.DataFrame:
         """What the rows say of each judge; empty where it is not known."""
-        if isinstance(self.fitted, AnchorPipeline):
-            return self.fitted.summary().rename_axis("judge")
-        is_placed = hasattr(self.fitted, "item_effects_")
-        table = self.diagnostics.judges if is_placed else pd.DataFrame()
+        table = pd.DataFrame()
+        if self.pipeline is not None:
+            table = self.pipeline.summary()
+        elif self.is_placed:
+            table = self.diagnostics.judges
         return table.rename_axis("judge")
 
     @cached_property
     def item_effects(self) -> dict[str, Any] | None:
         """Whether intervals allow for item effects, why, and the test's p-value."""
-        if isinstance(self.fitted, AnchorPipeline):
-            choice = self.fitted._inference.choice
+        if self.pipeline is not None:
+            choice = self.pipeline._inference.choice
             decided = choice.item_effects, choice.reason, choice.p_value
-        elif hasattr(self.fitted, "item_effects_"):
+        elif self.is_placed:
             decided = self.fitted.item_effects_, "as the history was fitted", math.nan
         else:
             return None
         return dict(zip(("reported", "reason", "p_value"), decided, strict=True))
 
     @cached_property
-    def warnings(self) -> tuple[Warning, ...]:
+    def warnings(self) -> list[Warning]:
         """Distinct warnings, and one for each threshold of the diagnostics crossed."""
         if not isinstance(self.fitted, RankingEstimator):
-            return self.earlier
+            return list(self.earlier)
         after = getattr(self.fitted, "warnings_", ())
         # Of many similar warnings, five were issued and one about the others. Those
         # before the fit may hold these; the estimator holds all.
@@ -322,12 +241,12 @@ class Facts:
                 DiagnosticWarning(statement, code=kind, subject=subject)
                 for kind, statement, subject in self.diagnostics.findings()
             ]
-        return tuple(log.distinct)
+        return log.distinct
 
     @cached_property
-    def short_warnings(self) -> list[str]:
+    def short_warnings(self) -> list[Warning]:
         """Warnings; of many alike, five."""
-        return [_line(one) for one in in_short(list(self.warnings))]
+        return list(in_short(self.warnings))
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -340,10 +259,12 @@ class Facts:
     @cached_property
     def changed_settings(self) -> dict[str, Any]:
         """Settings that are not the defaults."""
-        known = inspect.signature(type(self.fitted)).parameters.values()
-        defaults = {one.name: _plain(one.default) for one in known}
-        items = self.settings.items()
-        return {name: value for name, value in items if value != defaults.get(name)}
+        known = inspect.signature(type(self.fitted)).parameters
+        return {
+            name: value
+            for name, value in self.settings.items()
+            if value != _plain(known[name].default)
+        }
 
     @cached_property
     def versions(self) -> dict[str, str]:
@@ -354,24 +275,15 @@ class Facts:
     @property
     def input_hash(self) -> str | None:
         """SHA-256 of the rows that were read."""
-        is_pipeline = isinstance(self.fitted, AnchorPipeline)
-        return self.fitted._inference.cells.rows.digest if is_pipeline else None
-
-    @property
-    def is_placed(self) -> bool:
-        """Whether a stored history has placed the new models."""
-        return not hasattr(self.fitted, "fit") and hasattr(self.fitted, "item_effects_")
-
-
-def _line(warning: Warning) -> str:
-    return " ".join(str(warning).split())
+        pipeline = self.pipeline
+        return None if pipeline is None else pipeline._inference.cells.rows.digest
 
 
 def _plain(value: Any) -> Any:
     """Turn a parameter into a number, a text, or a short list of these."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, (list, tuple, np.ndarray)) and len(value) <= 20:
-        return [_plain(item) for item in np.asarray(value, object).tolist()]
+    if isinstance(value, (list, tuple)) and len(value) <= 20:
+        return [_plain(one) for one in value]
     # Anything else by its repr, on one line.
     return " ".join(repr(value).split())

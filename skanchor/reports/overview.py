@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skanchor._battles import Comparisons, as_frame, decide_roles
-from skanchor._model.graph import components
+from skanchor._battles import Comparisons, decide_roles
+from skanchor._model.graph import sorted_components
 from skanchor._sample.admission import admit_to_inference
-from skanchor._sample.sample import Battles, Sample
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog
 
 
 def overview(
-    X: Battles,
+    X: pd.DataFrame,
     y: ArrayLike,
     groups: ArrayLike | str | None = "auto",
     new_models: Sequence[Any] | None = None,
@@ -55,29 +55,35 @@ def overview(
         except BattlesError as error:
             refusal = str(error)
     rows = decide_roles(sample.X, sample.weight, new_models)
-    used, y = rows.is_usable & (sample.weight > 0), sample.y
-    human, bad = used & rows.is_human, sample.outcomes.both_bad
-    frame = as_frame(X)
-    n_raters = None
-    if frame is not None and "rater" in frame.columns:
-        n_raters = frame["rater"].drop_nulls().n_unique()
+    used, y, inputs = rows.is_usable & (sample.weight > 0), sample.y, sample.inputs
+    human, judged = used & rows.is_human, used & ~rows.is_human
     models = pd.DataFrame(
         {
             "is_new": rows.is_new,
             "n_human": rows.appearances(human).astype(int),
-            "n_judge": rows.appearances(used & ~rows.is_human).astype(int),
+            "n_judge": rows.appearances(judged).astype(int),
         },
         index=pd.Index(rows.models, name="model"),
     )
+    bad = sample.outcomes.both_bad
+    votes = np.zeros((len(rows.models), len(rows.models)))
+    votes[rows.left[human], rows.right[human]] = 1.0
+    connected = [part for part in sorted_components(votes, "weak")
+                 if models["n_human"].iloc[part].any()]  # fmt: skip
+    grouped = None
+    if sample.groups is not None:
+        sizes = np.bincount(sample.groups)
+        name = "an array" if inputs is None else inputs.groups
+        grouped = {"name": name, "n": len(sizes), "largest": int(sizes.max())}
     return {
         "rows": {
             "human": int(human.sum()),
-            "judge": int((used & ~rows.is_human).sum()),
+            "judge": int(judged.sum()),
             "unused": int((~used).sum()),
         },
         "models": models[(models["n_human"] + models["n_judge"]) > 0],
         "judges": _judges(rows, y, used),
-        "n_raters": n_raters,
+        "n_raters": X["rater"].nunique() if "rater" in X else None,
         "outcomes": {
             "first": int((y == 1.0).sum()),
             "second": int((y == 0.0).sum()),
@@ -86,22 +92,13 @@ def overview(
             "graded": int((~np.isin(y, [0.0, 0.5, 1.0])).sum()),
         },
         "features": list(rows.feature_names),
-        "ignored": [] if sample.inputs is None else list(sample.inputs.ignored),
-        "groups": _groups(sample),
+        "ignored": [] if inputs is None else list(inputs.ignored),
+        "groups": grouped,
         "order_known": float(np.mean(rows.order != 0.0)),
-        "connected_by_people": _connected_parts(rows, human),
+        "connected_by_people": [rows.models[part].tolist() for part in connected],
         "left_out": [str(warning) for warning in log.distinct],
         "refusal": refusal,
     }
-
-
-def _groups(sample: Sample) -> dict[str, Any] | None:
-    """Name of what groups the rows, number of groups, and size of the largest."""
-    if sample.groups is None:
-        return None
-    sizes = np.bincount(sample.groups)
-    name = sample.inputs.groups if sample.inputs is not None else "an array"
-    return {"name": name, "n": len(sizes), "largest": int(sizes.max())}
 
 
 def _judges(X: Comparisons, y: NDArray[Any], used: NDArray[np.bool_]) -> pd.DataFrame:
@@ -110,40 +107,22 @@ def _judges(X: Comparisons, y: NDArray[Any], used: NDArray[np.bool_]) -> pd.Data
     for code, judge in enumerate(X.judges.tolist()):
         at = np.flatnonzero(used & (X.judge == code))
         left, right, order, won = X.left[at], X.right[at], X.order[at], y[at]
-        decided = (won != 0.5) & (order != 0.0)
         # The side shown first wins if the order is +1 and the first model wins.
-        first_wins = (won > 0.5) == (order > 0.0)
-        pairs = pd.DataFrame(
-            {
-                "low": np.minimum(left, right),
-                "high": np.maximum(left, right),
-                # Which model was shown first, in terms of the pair.
-                "way": np.where(left < right, order, -order),
-            }
-        )
-        ways = pairs[pairs["way"] != 0.0].groupby(["low", "high"])["way"].nunique()
-        n_pairs = len(pairs[["low", "high"]].drop_duplicates())
-        new = np.unique(np.concatenate([left, right]))
+        decided = (won != 0.5) & (order != 0.0)
+        first_wins = ((won > 0.5) == (order > 0.0))[decided]
+        pairs = np.stack([np.minimum(left, right), np.maximum(left, right)])
+        # Which model of the pair was shown first; each pair and way once.
+        ways = np.vstack([pairs, np.where(left < right, order, -order)])
+        ways = np.unique(ways[:, order != 0.0], axis=1)
+        _, n_ways = np.unique(ways[:2], axis=1, return_counts=True)
+        n_pairs = np.unique(pairs, axis=1).shape[1]
         found[judge] = {
             "rows": len(at),
             "ties": (won == 0.5).mean() if len(at) else np.nan,
-            "first_side_rate": first_wins[decided].mean() if decided.any() else np.nan,
-            "both_orders": (ways > 1).sum() / n_pairs if n_pairs else np.nan,
-            "new_models": int(X.is_new[new].sum()),
+            "first_side_rate": first_wins.mean() if decided.any() else np.nan,
+            "both_orders": (n_ways > 1).sum() / n_pairs if n_pairs else np.nan,
+            "new_models": int(X.is_new[np.unique(pairs)].sum()),
         }
     names = ["rows", "ties", "first_side_rate", "both_orders", "new_models"]
     table = pd.DataFrame.from_dict(found, orient="index", columns=names)
     return table.astype({"rows": int, "new_models": int}).rename_axis("judge")
-
-
-def _connected_parts(X: Comparisons, human: NDArray[np.bool_]) -> list[list[Any]]:
-    """Models that human rows join, the largest group first."""
-    n = len(X.models)
-    links = np.zeros((n, n), dtype=bool)
-    links[X.left[human], X.right[human]] = True
-    voted = np.flatnonzero(links.any(axis=0) | links.any(axis=1))
-    if not len(voted):
-        return []
-    part = components(links[np.ix_(voted, voted)], "weak")
-    groups = [X.models[voted[part == k]].tolist() for k in np.unique(part)]
-    return sorted(groups, key=len, reverse=True)

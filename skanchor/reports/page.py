@@ -8,20 +8,34 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from importlib.util import find_spec
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from skanchor.io.atomic import check_writable, write_atomically
-from skanchor.reports import sentences
 from skanchor.reports.facts import Facts
-from skanchor.reports.figures import figures_of
+from skanchor.reports.sentences import answer, cautions, check_record
 from skanchor.reports.views import tables_of
-from skanchor.reports.wording import environment, template_source
+from skanchor.reports.wording import environment, template_source, words
 
 if TYPE_CHECKING:
     import os
 
     from skanchor.results import RankingResult
     from skanchor.results.estimators import RankingEstimator
+
+PAGE_WIDTH = 4.6
+"""Width of drawings in inches: a phone shows them without scrolling, with letters of
+seven points, and a wide page two of them side by side."""
+
+# Text stays text instead of outlines, and one font keeps it short. The fixed salt and
+# the missing date make the same drawing give the same bytes.
+_SVG: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "skanchor",
+    "font.sans-serif": ["DejaVu Sans"],
+    "figure.figsize": (PAGE_WIDTH, PAGE_WIDTH),
+}
 
 
 def write_report(
@@ -73,6 +87,9 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
+    # The readers of battles, which this imports, are slow to import.
+    from skanchor.io.atomic import check_writable, write_atomically
+
     check_writable(path, overwrite=overwrite)
     page = render_page(Facts(result, level, **layout))
     write_atomically(path, page, overwrite=overwrite)
@@ -82,18 +99,65 @@ def render_page(facts: Facts) -> str:
     """The report of a run as an HTML page."""
     script = template_source("report.js")
     digest = hashlib.sha256(script.encode()).digest()
+    # Texts are made here: what a macro returns inside a page would count as escaped.
+    run = words("run.jinja")
+    lines = {"before": cautions(facts)}
+    if len(facts.best):
+        lines["leaderboard"] = [(run.best(facts), "")]
+    if facts.check is not None:
+        found = check_record(facts.check)
+        lines["check"] = [(found["verdict"], found["advice"])]
+        lines["check"] += [(line, "") for line in found["findings"]]
+    lines["settings"] = [(line, "") for line in run.lines(facts).splitlines() if line]
     page: str = (
         environment()
         .get_template("report.html")
         .render(
             facts=facts,
-            answer=sentences.answer(facts),
-            lines=sentences.by_section(facts),
+            answer=answer(facts),
+            lines=lines,
             tables=tables_of(facts),
-            figures=figures_of(facts),
+            drawings=_drawings(facts),
             script=script,
             script_hash=base64.b64encode(digest).decode(),
             style=template_source("report.css"),
         )
     )
     return page
+
+
+def _drawings(facts: Facts) -> dict[str, str]:
+    """Address of the drawing of each display; none without matplotlib or judges.
+
+    Intervals of scores and contrasts are bars in the tables, and not drawn again.
+    """
+    anchor = facts.pipeline
+    if anchor is None or find_spec("matplotlib") is None or facts.judges.empty:
+        return {}
+    shown = ["JudgeDisplay", "JudgeCalibrationDisplay"]
+    if len(anchor.features_):
+        shown.append("BiasDisplay")
+    if facts.diagnostics is not None and not facts.diagnostics.deviations.empty:
+        shown.append("ItemDeviationDisplay")
+
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    from skanchor import plotting
+
+    found = {}
+    for name in shown:
+        file = BytesIO()
+        with matplotlib.rc_context(_SVG):
+            display = getattr(plotting, name).from_estimator(anchor, level=facts.level)
+            nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            display.figure_.savefig(
+                file, format="svg", transparent=True, metadata=nothing
+            )
+            plt.close(display.figure_)
+        text = " ".join(file.getvalue().decode().split())
+        # Most signs are left as they are, which is shorter than base64. Single quotes
+        # and ampersands are not: the address stands between single quotes in the page.
+        safe = quote(text[text.index("<svg") :], safe=' =:/;,()-.!?@*$+<>"')
+        found[name] = f"data:image/svg+xml,{safe}"
+    return found

@@ -12,56 +12,17 @@ import pandas as pd
 from skanchor.readouts import FAVOUR_OF
 from skanchor.reports.facts import Facts
 from skanchor.reports.sentences import answer, check_record
-from skanchor.reports.tables import records_of
-from skanchor.results import RankingResult
+from skanchor.results import RankingResult, Scale
 from skanchor.results.estimators import RankingEstimator
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Increases whenever a program that reads the JSON must change."""
 
-
-def record_of(facts: Facts) -> dict[str, Any]:
-    """Plain data with the keys of ``docs/json.md``."""
-    result = facts.result
-    found = {
-        "schema_version": SCHEMA_VERSION,
-        "method": facts.method,
-        "level": facts.level,
-        "scale": asdict(facts.scale) | {"per_logit": facts.scale.per_logit},
-        "answer": answer(facts),
-        "models": records_of(facts.board),
-        "best": records_of(facts.best.to_frame("probability"), index="model"),
-        "rank_sets": _by_model(result.rank_sets(facts.level)),
-        "contrasts": _by_model(facts.contrasts),
-        "variance": _by_model(getattr(result, "variance", None)),
-        "errors": _by_model(facts.errors),
-        "favours": _by_model(facts.favours),
-        "benchmarks": benchmarks_json(facts.benchmarks),
-        "contexts": [
-            {"context": name, "models": records_of(board, index="model")}
-            for name, board in facts.contexts.items()
-        ],
-        "check": None if facts.check is None else check_record(facts.check),
-        "undetermined": result.models[~result.determined].tolist(),
-        "rows": facts.rows,
-        "inputs": facts.inputs,
-        "judges": records_of(facts.judges, index="judge"),
-        "item_effects": facts.item_effects,
-        "warnings": [
-            {
-                "category": type(one).__name__,
-                "code": getattr(one, "code", ""),
-                "subject": list(getattr(one, "subject", ())),
-                "message": str(one),
-            }
-            for one in facts.warnings
-        ],
-        "settings": facts.settings,
-        "versions": facts.versions,
-        "input_hash": facts.input_hash,
-    }
-    plain: dict[str, Any] = as_json_value(found)
-    return plain
+_OF_FACTS = (
+    *("method", "level", "scale", "models", "best", "rank_sets", "contrasts"),
+    *("variance", "favours", "undetermined", "rows", "inputs", "judges"),
+    *("item_effects", "warnings", "settings", "versions", "input_hash"),
+)
 
 
 def to_dict(
@@ -95,36 +56,63 @@ def to_dict(
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     >>> record = to_dict(anchor)
     >>> record["schema_version"], record["level"]
-    (3, 0.95)
+    (4, 0.95)
     """
     return record_of(Facts(result, level, **layout))
 
 
+def record_of(facts: Facts) -> dict[str, Any]:
+    """Plain data with the keys of ``docs/json.md``."""
+    found = {name: getattr(facts, name) for name in _OF_FACTS}
+    contexts = facts.contexts.items()
+    more = {
+        "answer": answer(facts),
+        "benchmarks": benchmarks_json(facts.benchmarks),
+        "contexts": [{"context": name, "models": board} for name, board in contexts],
+        "check": None if facts.check is None else check_record(facts.check),
+    }
+    plain: dict[str, Any] = as_json_value(
+        {"schema_version": SCHEMA_VERSION, **found, **more}
+    )
+    # Tables that a method does not have are empty lists.
+    return plain | {name: plain[name] or [] for name in ("variance", "favours")}
+
+
 def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:
     """Recorded effects as records, favours of features in a list of their own."""
-    if marks is None:
-        return []
-    names = [name for name in map(str, marks.columns) if name.startswith(FAVOUR_OF)]
-    records = []
-    for row in records_of(marks):
-        features = [
-            {"feature": name.removeprefix(FAVOUR_OF), "favour": row.pop(name)}
+    records: Any = [] if marks is None else marks.reset_index().to_dict("records")
+    for row in records:
+        names = [name for name in row if str(name).startswith(FAVOUR_OF)]
+        row["features"] = [
+            {"feature": str(name).removeprefix(FAVOUR_OF), "favour": row.pop(name)}
             for name in names
         ]
-        records.append(row | {"features": features})
     return records
 
 
 def as_json_value(value: Any) -> Any:
-    """Turn numpy scalars and non-finite numbers into values that JSON allows.
+    """Turn tables, warnings and numbers into values that JSON allows.
 
     Infinite numbers become the strings ``"inf"`` and ``"-inf"``, NaN becomes None, and
     labels of types that JSON lacks become text, both as keys and as values.
     """
+    if isinstance(value, pd.DataFrame):
+        value = [] if value.empty else value.reset_index().to_dict("records")
+    elif isinstance(value, Scale):
+        value = asdict(value) | {"per_logit": value.per_logit}
+    elif isinstance(value, Warning):
+        value = {
+            "category": type(value).__name__,
+            "code": getattr(value, "code", ""),
+            "subject": getattr(value, "subject", ()),
+            "message": str(value),
+        }
     if isinstance(value, Mapping):
         return {str(key): as_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_json_value(item) for item in value]
+    if value is pd.NA:
+        return None
     # Scalars of numpy have ``item``, which gives the built-in number.
     if hasattr(value, "item"):
         value = value.item()
@@ -133,10 +121,3 @@ def as_json_value(value: Any) -> Any:
     return (
         value if value is None or isinstance(value, (str, int, float)) else str(value)
     )
-
-
-def _by_model(table: pd.DataFrame | None) -> list[dict[Any, Any]]:
-    """Records of a table by new model; empty where there is none."""
-    if table is None or table.empty:
-        return []
-    return records_of(table if table.index.nlevels > 1 else table.rename_axis("model"))

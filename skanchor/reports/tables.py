@@ -1,151 +1,58 @@
-"""Tables as people read them: columns, headings and rounding, the same everywhere."""
+"""Tables as people read them: headings and rounding, the same everywhere."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
+from unicodedata import combining, east_asian_width
 
+import numpy as np
 import pandas as pd
 
 from skanchor._text import printable
 
-if TYPE_CHECKING:
-    from rich.table import Table as Grid
-
-COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
-    "board": {
-        "rank": ("Rank", 0),
-        "rank_set": ("Rank set", 0),
-        "score": ("Score", "scale"),
-        "standard_error": ("Standard error", "scale"),
-        "interval": ("Interval", "scale"),
-        "n_human": ("Human rows", 0),
-        "n_judge": ("Judge rows", 0),
-    },
-    "contrasts": {
-        "win_probability": ("Chance to win", "share"),
-        "win_interval": ("Interval", "share"),
-        "difference": ("Score difference", "scale"),
-        "p_adjusted": ("Adjusted p", "p"),
-        "decision": ("Decision", "text"),
-    },
-    "errors": {
-        "half_width": ("Half width", "scale"),
-        "human": ("Votes", "share"),
-        "judge": ("Single verdicts", "share"),
-        "cross": ("Shared groups", "share"),
-        "items": ("Item effects", "share"),
-        "verdicts": ("With more verdicts", "scale"),
-        "judges": ("With new judges", "scale"),
-        "votes": ("Votes to halve it", "about"),
-    },
-    "favours": {
-        "side": ("It is", "text"),
-        "opponent": ("Opponent", "text"),
-        "gamma_interval": ("In doubt from", "favour"),
-        "gamma_sign": ("Reversed from", "favour"),
-        "weakest_judge": ("Most by", "text"),
-        "weakest_gamma": ("By it alone", "favour"),
-        "ratio_item_sd": ("Item effects", 1),
-        "ratio_favour": ("Recorded favours", 1),
-        "ratio_position": ("Position effects", 1),
-    },
-    "sensitivity": {
-        "gamma": ("Favour", 2),
-        "low": ("Low", 2),
-        "high": ("High", 2),
-        "rank_low": ("Best rank", 0),
-        "rank_high": ("Worst rank", 0),
-    },
-    "worth": {
-        "verdicts": ("Verdicts", 0),
-        "replaces": ("Replace", 0),
-        "alone": ("Alone", 0),
-        "next_verdict": ("One more", 3),
-        "never_more": ("Never more than", 0),
-    },
-    "outlook": {
-        "votes": ("Votes", "rows"),
-        "verdicts": ("Verdicts", "rows"),
-        "both": ("Of each", "rows"),
-    },
-    "design": {
-        "source": ("Source", "text"),
-        "opponent": ("Opponent", "text"),
-        "rows": ("Rows", 0),
-        "spend": ("Cost", 2),
-        "gain": ("Gain (1e-6)", 2),
-    },
-    "fragility": {
-        "difference": ("Difference", 2),
-        "t": ("t", 1),
-        "allowed": ("Rows", 0),
-        "first_order": ("First order", "search"),
-        "re_solved": ("Re-solved", "search"),
-        "k": ("Needed", "search"),
-        "share": ("Share", "fraction"),
-        "status": ("Result", "text"),
-    },
-    "rows": {
-        "model_b": ("model_b", "text"),
-        "judge": ("judge", "text"),
-        "outcome": ("outcome", 2),
-        "count": ("rows", 0),
-    },
-    "judges": {
-        "rows": ("Rows", 0),
-        "ties": ("Ties", 0),
-        "agreement": ("Agreement", "share"),
-        "first_side_rate": ("Prefers first side", "share"),
-        "sensitivity": ("Sensitivity", 2),
-        "sensitivity_error": ("Standard error", 2),
-        "position_effect": ("Position effect", 2),
-    },
-    "check": {
-        "true_score": ("Score by votes", 2),
-        "score": ("Score by judges", 2),
-        "z": ("Miss in s.e.", 1),
-        "p_adjusted": ("Adjusted p", "p"),
-        "compatible": ("Agrees", "yes"),
-        "true_rank": ("Rank by votes", 0),
-        "rank": ("Rank by judges", 0),
-        "rank_set": ("Rank set", 0),
-    },
-    "methods": {
-        "rmse": ("Error", 3),
-        "rank_error": ("Places off", 2),
-        "own_rank_error": ("Among its own", 2),
-        "exact": ("Right place", "share"),
-        "compatible": ("Agrees", "share"),
-        "width": ("Width", 2),
-        "models": ("Models", 0),
-    },
-    "inspected": {
-        "rows": ("Rows", 0),
-        "ties": ("Ties", "share"),
-        "first_side_rate": ("First side wins", "share"),
-        "both_orders": ("Pairs in both orders", "share"),
-        "new_models": ("New models", 0),
-    },
-    "mapping": {
-        "meaning": ("Is", "text"),
-        "rows": ("Rows", "rows"),
-        "reason": ("Why", "text"),
-    },
+HEADINGS = {
+    "n_human": "Human rows",
+    "n_judge": "Judge rows",
+    "win_probability": "Chance to win",
+    "p_adjusted": "Adjusted p",
+    "true_score": "Score by votes",
+    "judged_score": "Score by judges",
+    "true_rank": "Rank by votes",
+    "judged_rank": "Rank by judges",
+    "z": "Miss in s.e.",
+    "side": "It is",
+    "gamma": "Favour",
+    "gamma_interval": "In doubt from",
+    "gamma_sign": "Reversed from",
+    "ratio_item_sd": "Item effects",
+    "ratio_favour": "Recorded favours",
+    "ratio_position": "Position effects",
+    "k": "Needed",
+    "t": "t",
+    "rmse": "Error",
 }
-"""By name of a table, heading and form of its columns (see `text_of`)."""
+"""Headings of columns whose names do not say what they are."""
+
+SHARES = {
+    *("win_probability", "agreement", "first_side_rate", "both_orders", "share"),
+    *("probability", "exact", "held", "compatible", "ties"),
+}
+"""Columns in percent, but for whole numbers and truth values."""
+
+WORDS = {
+    *("side", "opponent", "decision", "weakest_judge", "source", "status", "meaning"),
+    *("reason", "judge", "model_b"),
+}
+"""Columns that are aligned on the left."""
 
 DISPENSABLE = ("Judge rows", "Human rows", "Standard error")
 """Columns that a narrow terminal leaves out, in the order in which they go."""
 
 NAMED = 6
 """Largest number of names in a sentence."""
-
-WORDS = ("text", "yes")
-"""Forms of columns that are aligned on the left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +81,51 @@ class Table:
     marked: Sequence[bool] = ()
     bars: pd.DataFrame | None = None
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        frame: pd.DataFrame,
+        caption: str = "",
+        *,
+        digits: int = 2,
+        **more: Any,
+    ) -> Self:
+        """Turn a DataFrame into a table as people read it.
+
+        Parameters
+        ----------
+        name : str
+            Target of links.
+        frame : DataFrame
+            The columns to show; its index names the rows.
+        caption : str
+            What the table shows.
+        digits : int, default=2
+            Decimals of numbers.
+        **more : object
+            Further attributes of the table.
+
+        Returns
+        -------
+        Table
+        """
+        rows = [f"{n:.3f}" if isinstance(n, float) else label(n) for n in frame.index]
+        texts = {str(frame.index.name or "").replace("_", " ").capitalize(): rows}
+        is_number = [False]
+        for key, column in frame.items():
+            form: Any = digits
+            if key in SHARES or key == "p_adjusted":
+                form = "share" if key in SHARES else "p"
+            elif column.dtype == float and not (column[np.isfinite(column)] % 1).any():
+                # Numbers of rows, some of them infinite or unknown.
+                form = 0
+            heading = str(key).replace("_", " ").capitalize()
+            heading = HEADINGS.get(str(key), heading)
+            texts[heading] = [text_of(value, form) for value in column]
+            is_number.append(key not in WORDS)
+        return cls(name, label(caption), pd.DataFrame(texts), is_number, **more)
+
     def to_markdown(self) -> str:
         """The table in Markdown, below its caption; needs tabulate."""
         safe = self.texts.map(
@@ -191,7 +143,7 @@ class Table:
         )
         return f"% {self.caption}\n{text}" if self.caption else text
 
-    def to_text(self, width: int | None = None, terminal: bool = False) -> str:
+    def to_text(self, width: int | None = None, coloured: bool = False) -> str:
         """The table for a terminal, new models with a star.
 
         Parameters
@@ -199,144 +151,99 @@ class Table:
         width : int, optional
             Characters in a line. `DISPENSABLE` columns go until the table fits; names
             and numbers are never broken. None leaves lines as long as they are.
-        terminal : bool, default=False
-            Whether to use bold and colour (`NO_COLOR` is respected).
+        coloured : bool, default=False
+            Whether new models are bold and green.
 
         Returns
         -------
         str
             Lines without trailing blanks.
         """
-        from rich.console import Console
-
-        console = Console(
-            file=StringIO(),
-            width=1_000_000,  # more than any terminal has, so that rich breaks nothing
-            force_terminal=terminal,
-            color_system="auto" if terminal else None,
-            legacy_windows=False,
-        )
-        known = [name for name in DISPENSABLE if name in self.texts]
-        for n_gone in range(len(known) + 1):
-            grid = self._grid(known[:n_gone])
-            if width is None or console.measure(grid).maximum <= width:
+        gone: list[str] = []
+        lines = self._lines(gone)
+        for name in DISPENSABLE:
+            if width is None or max(map(_cells, lines)) <= width:
                 break
-        with console.capture() as capture:
-            console.print(grid, crop=False)
-        lines = [line.rstrip() for line in capture.get().splitlines()]
-        if n_gone:
-            gone = [name for name in self.texts if name in known[:n_gone]]
-            lines += ["", f"Columns left out: {', '.join(gone)}"]
+            if name in self.texts:
+                gone.append(name)
+                lines = self._lines(gone)
+        if coloured:
+            # Rows come last.
+            for at, is_new in enumerate(self.marked, len(lines) - len(self.texts)):
+                lines[at] = f"\x1b[1;32m{lines[at]}\x1b[0m" if is_new else lines[at]
+        if gone:
+            left_out = [name for name in self.texts if name in gone]
+            lines += ["", f"Columns left out: {', '.join(left_out)}"]
         return "\n".join(lines)
 
-    def _grid(self, gone: Sequence[str]) -> Grid:
-        """The table for rich, without some columns."""
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table as Grid
-        from rich.text import Text
+    def _lines(self, gone: Sequence[str]) -> list[str]:
+        """Lines of headings, a rule, and the rows, without some columns."""
+        columns: list[tuple[list[str], list[str], bool]] = []
+        for heading, is_number in zip(self.texts, self.is_number, strict=True):
+            if heading in gone:
+                continue
+            texts = self.texts[heading].tolist()
+            # Each word of a heading has a line, but for the names of the rows.
+            words = str(heading).split() if columns else [str(heading)]
+            if not columns and any(self.marked):
+                marks = ["* " if is_new else "  " for is_new in self.marked]
+                texts = [mark + text for mark, text in zip(marks, texts, strict=True)]
+            columns.append((words, texts, is_number))
+        height = max(len(words) for words, *_ in columns)
+        filled = []
+        for words, texts, is_number in columns:
+            cells = [*[""] * (height - len(words)), *words, *texts]
+            wide = max(map(_cells, cells))
+            blanks = [" " * (wide - _cells(cell)) for cell in cells]
+            filled.append(
+                [blank + cell if is_number else cell + blank
+                 for cell, blank in zip(cells, blanks, strict=True)]
+            )  # fmt: skip
+        rows = ["  ".join(row) for row in zip(*filled, strict=True)]
+        lines = [*rows[:height], "─" * _cells(rows[0]), *rows[height:]]
+        return [line.rstrip() for line in lines]
 
-        grid = Grid(
-            box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0)
-        )
-        texts = self.texts.drop(columns=list(gone))
-        for heading, is_number in zip(
-            map(str, self.texts), self.is_number, strict=True
-        ):
-            if heading not in gone:
-                # Each word of a heading has a line, but for the names of the rows.
-                words = heading.replace(" ", "\n") if len(grid.columns) else heading
-                justify: Any = "right" if is_number else "left"
-                grid.add_column(words, justify=justify, no_wrap=True, vertical="bottom")
-        for at, (name, *cells) in enumerate(texts.itertuples(index=False, name=None)):
-            is_new = len(self.marked) > 0 and self.marked[at]
-            if any(self.marked):
-                name = f"{'*' if is_new else ' '} {name}"
-            # As Text, a name with square brackets is not read as markup.
-            row = map(Text, (name, *cells))
-            grid.add_row(*row, style="bold green" if is_new else None)
-        return grid
 
-
-def table_of(
-    columns: str,
-    frame: pd.DataFrame,
-    caption: str = "",
-    *,
-    name: str = "",
-    scale_digits: int = 2,
-    **more: Any,
-) -> Table:
-    """Turn a DataFrame into a table as people read it.
-
-    Parameters
-    ----------
-    columns : str
-        Key of `COLUMNS`; columns that the frame lacks are left out.
-    frame : DataFrame
-        The data; its index names the rows. Texts stay as they are.
-    caption : str
-        What the table shows.
-    name : str, optional
-        Target of links; the key of the columns by default.
-    scale_digits : int, default=2
-        Decimals of scores and of their differences.
-    **more : object
-        Further attributes of the table.
-
-    Returns
-    -------
-    Table
-    """
-    names = [f"{n:.3f}" if isinstance(n, float) else label(n) for n in frame.index]
-    texts = {str(frame.index.name or "").capitalize(): names}
-    is_number = [False]
-    for key, (heading, form) in COLUMNS[columns].items():
-        if key in frame:
-            form = scale_digits if form == "scale" else form
-            texts[heading] = [text_of(value, form) for value in frame[key]]
-            is_number.append(form not in WORDS)
-    return Table(
-        name or columns, label(caption), pd.DataFrame(texts), is_number, **more
+def _cells(text: str) -> int:
+    """Number of cells of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    # Marks take no cell of their own, and letters of East Asia take two.
+    return sum(
+        0 if combining(letter) else 1 + (east_asian_width(letter) in "WF")
+        for letter in text
     )
 
 
 # ------------------------------------------------------------------------------ cells
-def text_of(value: Any, form: Any) -> str:
+def text_of(value: Any, form: Any = 2) -> str:
     """What a cell shows.
 
-    ``form`` is a number of decimals, or "text", "yes" (of truth values), "share" (in
-    percent), "fraction" (two digits of a percent), "p", "favour" (zero is "now"),
-    "rows" or "search" (whole numbers, infinite ones in words) or "about" (two digits).
+    ``form`` is a number of decimals, which numbers above 100 do not have, or "share"
+    (in percent) or "p".
     """
     if value is None or value is pd.NA or value != value:
         return "–"
-    if form == "text" or isinstance(value, str):
-        return label(value)
-    if form == "yes":
+    if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
-    value = float(value)
-    if form in ("rows", "search", "about") and math.isinf(value):
-        return "more" if form == "search" else "never"
-    if form in ("rows", "search"):
-        return f"{math.ceil(value):,}"
-    if form == "share":
-        # 0 and 100 % only for shares that are exactly that.
-        shown = round(100 * value)
-        shown = min(max(shown, 1), 99) if 0 < value < 1 else shown
-        return f"{shown} %".replace("-", "−")
-    if form == "fraction":
-        return f"{100 * value:.2g} %"
-    if form == "favour" and value == 0:
-        return "now"
-    if form == "about":
-        return rounded(value)
+    if isinstance(value, str):
+        return label(value)
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if form == "p":
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
-    digits = 2 if form == "favour" else form
-    # Adding zero turns -0.0 into 0.0, so that "-0.00" is never shown.
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+    if isinstance(value, (int, np.integer)):
+        text = str(value)
+    elif form == "share":
+        # 0 and 100 % only for shares that are exactly that.
+        shown = round(100 * value)
+        text = f"{min(max(shown, 1), 99) if 0 < value < 1 else shown} %"
+    elif abs(value) >= 100:
+        text = f"{value:,.0f}"
+    else:
+        # Adding zero turns -0.0 into 0.0, so that "-0.00" is never shown.
+        text = f"{round(value, form) + 0.0:.{form}f}"
+    return text.replace("-", "−")
 
 
 def percent(share: float) -> str:
@@ -344,41 +251,21 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-def rounded(value: float) -> str:
-    """A number to two digits, with commas between thousands."""
-    if value < 10:
-        return f"{math.ceil(value)}"
-    digits = 1 - math.floor(math.log10(value))
-    return f"{round(value, digits):,.0f}"
-
-
 def label(name: Any) -> str:
     """A name as it is shown: on one line, with control characters visible."""
     return printable(str(name)).replace("\n", "\\n")
 
 
-def intervals(table: pd.DataFrame, form: Any, low: str, high: str) -> list[str]:
+def intervals(table: pd.DataFrame, form: Any, low: str, high: str) -> pd.Series:
     """Both ends of each interval in one text."""
-    ends = zip(table[low], table[high], strict=True)
-    return [f"{text_of(a, form)} to {text_of(b, form)}" for a, b in ends]
+    ends = table[[low, high]].astype(object).map(lambda value: text_of(value, form))
+    return ends[low] + " to " + ends[high]
 
 
 def rank_sets(table: pd.DataFrame) -> list[str]:
     """Rank sets of a table with ``rank_low`` and ``rank_high``."""
     ends = zip(table["rank_low"], table["rank_high"], strict=True)
     return [f"{low}" if low == high else f"{low}–{high}" for low, high in ends]
-
-
-def records_of(frame: pd.DataFrame, **names: str) -> list[dict[Any, Any]]:
-    """Rows of a DataFrame as dicts, its index included, perhaps by another name."""
-    if "index" in names:
-        frame = frame.rename_axis(names["index"])
-    return frame.reset_index().to_dict("records")
-
-
-def texts_of(mapping: Mapping[Any, Any]) -> str:
-    """Pairs of a mapping, as in ``a 1, b 2``."""
-    return ", ".join(f"{label(name)} {value}" for name, value in mapping.items())
 
 
 def joined(names: Sequence[Any]) -> str:

@@ -8,14 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from skanchor.reports.tables import (
-    joined,
-    label,
-    percent,
-    rounded,
-    text_of,
-    texts_of,
-)
+from skanchor.reports.tables import joined, label, percent, text_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,8 +42,6 @@ def environment() -> Environment:
         "ordinal": _ordinal,
         "p": _p_value,
         "percent": percent,
-        "rounded": rounded,
-        "texts": texts_of,
         "wrap": _wrap,
     }
     return made
@@ -90,16 +81,13 @@ def _p_value(value: float) -> str:
 
 def _wrap(text: str, width: int) -> str:
     """Break each line between words; those that follow are indented."""
+    wrapper = textwrap.TextWrapper(
+        max(width, 20),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     # A number is not parted from its sign.
     lines = text.replace(" %", "\N{NO-BREAK SPACE}%").splitlines()
-    return "\n".join(
-        textwrap.fill(
-            line,
-            max(width, 20),
-            subsequent_indent="  ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        ).replace("\N{NO-BREAK SPACE}%", " %")
-        for line in lines
-        if line.strip()
-    )
+    filled = "\n".join(wrapper.fill(line) for line in lines if line.strip())
+    return filled.replace("\N{NO-BREAK SPACE}%", " %")

@@ -43,7 +43,7 @@ def test_build_leaves_new_models_to_place(run, battles, tmp_path):
     code, out, err = run(*build)
     assert (code, out) == (0, "")
     assert (
-        "rows of models without human votes (ivory-lynx, jade-finch) are no history"
+        "rows of models without human votes ['ivory-lynx', 'jade-finch'] are no history"
         in err[0]
     )
     assert NEW not in AnchorHistory.load(path).models_

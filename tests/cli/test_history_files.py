@@ -16,7 +16,7 @@ FAST = ["--set", "cv=3"]
 STOPPED = """
 import os, signal, sys
 from skanchor._cli import main
-from skanchor.large._rows import Passes
+from skanchor.large._passes import Passes
 known = Passes.run
 def run(self, *arguments):
     result = known(self, *arguments)

@@ -228,6 +228,22 @@ def joint_mask(layout):
     return layout.of_scores(old) | layout.of_judges() | layout.of_item_effects(old)
 
 
+@pytest.mark.parametrize("n_distinct", [50, 150])
+def test_equal_rows_are_fitted_as_one(rng, fit, sources, n_distinct):
+    for rows in sources:
+        rows = rows[np.sort(rng.permutation(150) % n_distinct)]
+        weight = rng.exponential(size=len(rows)) * (rng.random(len(rows)) < 0.9)
+        cells, sums = rows.cells, rows.by_cell(weight)
+        assert len(cells) == len(sums) == n_distinct
+        here, there = fit.logits(rows), fit.logits(cells)
+        for name in ("loss", "slope", "curvature"):
+            found = getattr(cells, name)(sums, there)
+            assert_allclose(found, getattr(rows, name)(weight, here), atol=1e-10)
+        for name in ("weight", "count"):
+            found = getattr(cells, name)
+            assert_allclose(found, rows.by_cell(getattr(rows, name)))
+
+
 def test_the_score_of_historical_rows_vanishes_at_the_joint_fit(fit, sources):
     old = [rows for rows in sources if not rows.is_new]
     weights, free = [rows.weight for rows in old], joint_mask(fit.layout)

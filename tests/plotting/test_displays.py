@@ -20,7 +20,6 @@ from skanchor.plotting import (
     JudgeDisplay,
     LeaderboardDisplay,
     LeftOutDisplay,
-    figure_width,
     judge_calibration,
 )
 from skanchor.results import ELO_PER_LOGIT, RankingResult
@@ -338,12 +337,12 @@ def over_the_edge(figure):
     return np.maximum(over, 0.0).round(2).tolist()
 
 
-@pytest.mark.parametrize("width", [4.6, 6.8])
+@pytest.mark.parametrize("width", [4.6, 6.4])
 @pytest.mark.parametrize("n", [5, 60])
 @pytest.mark.parametrize("display", [LeaderboardDisplay, ContrastDisplay])
 def test_nothing_is_cut_off(display, n, width):
     result = result_of(n, unbounded=[0], names=long_names(n))
-    with figure_width(width):
+    with matplotlib.rc_context({"figure.figsize": (width, 5.0)}):
         figure = display.from_result(result).figure_
     assert figure.get_size_inches()[0] == width
     assert not any(over_the_edge(figure))
@@ -360,8 +359,8 @@ def long_named():
 
 @pytest.mark.parametrize("display", [ItemDeviationDisplay, *OF_PIPELINES])
 def test_nothing_of_a_pipeline_is_cut_off(display, long_named):
-    for width in (4.6, 6.8):
-        with figure_width(width):
+    for width in (4.6, 6.4):
+        with matplotlib.rc_context({"figure.figsize": (width, 5.0)}):
             figure = display.from_estimator(long_named).figure_
         assert not any(over_the_edge(figure)), width
 

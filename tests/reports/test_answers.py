@@ -119,7 +119,7 @@ def test_other_methods_tell_what_they_know():
     for source in (baseline, baseline.result_):
         record = to_dict(source)
         assert record["item_effects"] is None and record["check"] is None
-        assert record["variance"] == record["favours"] == record["errors"] == []
+        assert record["variance"] == record["favours"] == []
         assert record["method"] == type(source).__name__
     with pytest.raises(TypeError, match=r"PooledLLM has none. Its leaderboard\(\) has"):
         to_dict(PooledLLM().fit(data.X, data.y))
@@ -131,40 +131,3 @@ def test_scores_without_errors_have_no_probability(plug_in):
     record = to_dict(plug_in)
     assert {row["probability"] for row in record["best"]} == {None}
     assert record["favours"] == []
-
-
-# ------------------------------------------------------------- what narrows intervals
-def fitted(n_new, item_effects, **more):
-    data = simulate_battles(3000, n_new, rho=0.0, random_state=0, **more)
-    made = AnchorPipeline(cv=2, item_effects=item_effects, random_state=0)
-    return made.fit(data.X[["model_a", "model_b", "judge"]], data.y)
-
-
-def errors_of(anchor):
-    (row,) = to_dict(anchor)["errors"]
-    return row
-
-
-@pytest.fixture(scope="module")
-def without_items():
-    return fitted(300, "none")
-
-
-@pytest.fixture(scope="module")
-def with_items():
-    return fitted(300, "random", item_sd=0.4, item_corr=0.5)
-
-
-def test_shares_add_up_and_limits_are_those_of_the_outlook(without_items):
-    found = errors_of(without_items)
-    shares = sum(found[name] for name in ("human", "judge", "cross", "items"))
-    assert shares == pytest.approx(1.0)
-    low, high = without_items.conf_int().loc["new-model"]
-    assert found["half_width"] == 0.5 * (high - low)
-    outlook = without_items.outlook()
-    limits = outlook.limits.loc["new-model"]
-    ratio = limits["verdicts"] / limits["now"]
-    assert found["verdicts"] / found["half_width"] == pytest.approx(ratio)
-    assert found["votes"] == outlook.table["votes"].iloc[1]
-    # Without item effects verdicts of any judges have the one limit.
-    assert found["judges"] == found["verdicts"]

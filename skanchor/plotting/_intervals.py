@@ -1,0 +1,318 @@
+"""Whether intervals hold for models left out one by one, and what shorter ones cost."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from skanchor._sample.sample import Battles
+from skanchor.evaluation import leave_one_model_out
+from skanchor.pipeline import AnchorPipeline
+from skanchor.plotting import _canvas as canvas
+from skanchor.results.estimators import RankingEstimator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLUMNS = ("true_score", "true_error", "score", "low", "high", "compatible")
+
+MOST_NAMES = 8
+"""Largest number of models that are named."""
+
+_STEPS = 10
+# Column, label, colour and style of each way to spend.
+_WAYS = (
+    ("design", "best allocation", canvas.NEW, "-"),
+    ("verdicts", "verdicts divided evenly", canvas.OLD, "--"),
+    ("votes", "votes divided evenly", canvas.OLD, "-."),
+)
+
+
+@dataclass(eq=False, repr=False)
+class LeftOutDisplay(canvas.TableDisplay):
+    """Score of each model treated as new, against its score from people's votes.
+
+    Open marks with names are models whose two scores differ by more than both standard
+    errors together explain.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A table returned by :func:`skanchor.evaluation.leave_one_model_out`.
+    level : float, default=0.95
+        Level of its intervals.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import leave_one_model_out
+    >>> from skanchor.plotting import LeftOutDisplay
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0)
+    >>> table = leave_one_model_out(anchor, data.X, data.y)
+    >>> display = LeftOutDisplay.from_result(table)
+    >>> display.ax_.get_ylabel()
+    'score without them (logits)'
+    """
+
+    table: pd.DataFrame
+    level: float = 0.95
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: RankingEstimator,
+        X: Battles,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = "auto",
+        level: float = 0.95,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Treat each historical model in turn as if it were new, and draw the scores.
+
+        Parameters
+        ----------
+        estimator : RankingEstimator
+            An estimator, fitted or not; a clone is fitted once for each model.
+        X, y, sample_weight, groups
+            As in :func:`skanchor.evaluation.leave_one_model_out`.
+        level : float, default=0.95
+            Confidence level of the intervals.
+        ax : matplotlib Axes, optional
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        LeftOutDisplay
+            The display, drawn.
+        """
+        canvas.require(estimator, RankingEstimator)
+        table = leave_one_model_out(
+            estimator, X, y, sample_weight=sample_weight, groups=groups, level=level
+        )
+        return cls(table, level).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw both scores of each model with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        missing = [name for name in _COLUMNS if name not in self.table]
+        if missing:
+            raise ValueError(
+                "This display needs the table that leave_one_model_out returns for a "
+                f"method with intervals; it lacks {missing}."
+            )
+        # Models without a finite interval are not drawn.
+        table = self.table[np.isfinite(self.table["high"] - self.table["low"])]
+        (ax,) = canvas.panels(1, ax, n_rows=16)
+        z = ndtri(0.5 + self.level / 2.0)
+        # The diagonal, where both scores are equal.
+        middle = (table["score"].mean(),) * 2
+        ax.axline(middle, slope=1.0, color=canvas.OLD, linestyle="--", linewidth=1)
+        good = table["compatible"].astype(bool)
+        for rows, face, label in (
+            (good, canvas.NEW, "compatible with people"),
+            (~good, "white", "not compatible"),
+        ):
+            part = table[rows]
+            if len(part):
+                canvas.dots(
+                    ax, part["true_score"], part["score"], label=label, ecolor="0.6",
+                    xerr=z * part["true_error"], yerr=canvas.arms(part),
+                    markerfacecolor=face,
+                )  # fmt: skip
+        ax.margins(y=0.08)
+        self._name(ax, table if len(table) <= MOST_NAMES else table[~good])
+        ax.set_xlabel("score by the model's own votes (logits)")
+        ax.set_ylabel("score without them (logits)")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_title(
+            f"{good.sum()} of {len(table)} compatible within both errors "
+            f"({100 * self.level:.6g} % expected)",
+            fontsize=9,
+        )
+        ax.legend(frameon=False, fontsize=8, loc="lower right")
+        return self._drawn(ax)
+
+    def _name(self, ax: Axes, table: pd.DataFrame) -> None:
+        """Write the names of the `MOST_NAMES` models farthest from the diagonal."""
+        distance = table["score"] - table["true_score"]
+        shown = table.loc[distance.abs().nlargest(MOST_NAMES).index]
+        names = canvas.shorten(shown.index.tolist())
+        points = shown[["true_score", "score"]].to_numpy(dtype=float)
+        written: list[Any] = []
+        for name, (x, y) in zip(names, points, strict=True):
+            # Away from the diagonal there is room; if not, one of the other corners.
+            side = -1 if y > x else 1
+            for right, up in np.array([(1, -1), (1, 1), (-1, -1), (-1, 1)]) * side:
+                text = ax.annotate(
+                    name, (x, y), (6 * right, 5 * up), textcoords="offset points",
+                    ha="left" if right > 0 else "right",
+                    va="bottom" if up > 0 else "top", fontsize=7.5,
+                )  # fmt: skip
+                box = text.get_window_extent()
+                is_free = not any(box.overlaps(other) for other in written)
+                if is_free or (right, up) == (-side, side):
+                    break
+                text.remove()
+            written.append(box)
+
+
+@dataclass(eq=False, repr=False)
+class CostDisplay(canvas.TableDisplay):
+    """Half width of a new model's interval against what is spent on further rows.
+
+    A dotted line is the smallest half width that any number of verdicts can reach.
+
+    Parameters
+    ----------
+    table : DataFrame
+        By cost, ascending from zero: half widths of the ``design``, and with the same
+        money on ``verdicts`` or ``votes`` divided evenly; NaN for what is not offered.
+    limit : float
+        Half width with infinitely many verdicts and no further votes.
+    model : label
+        The new model.
+    level : float, default=0.95
+        Confidence level.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor.plotting import CostDisplay
+    >>> cost = pd.Index([0.0, 5.0, 20.0], name="cost")
+    >>> columns = {"design": [0.3, 0.2, 0.15], "verdicts": [0.3, 0.25, 0.2]}
+    >>> widths = pd.DataFrame({**columns, "votes": [0.3, 0.21, 0.16]}, index=cost)
+    >>> display = CostDisplay(widths, limit=0.12, model="ivory-lynx").plot()
+    >>> display.ax_.get_xlabel()
+    'cost of further rows'
+    """
+
+    table: pd.DataFrame
+    limit: float
+    model: Hashable
+    level: float = 0.95
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: AnchorPipeline,
+        budget: float,
+        costs: Mapping[Any, float],
+        model: Hashable | None = None,
+        level: float = 0.95,
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the half widths of a fitted pipeline.
+
+        Parameters
+        ----------
+        estimator : AnchorPipeline
+            A pipeline fitted on a table with new models.
+        budget : float
+            Largest cost that is drawn.
+        costs : mapping of label to float
+            Cost of a row by source, as in :meth:`skanchor.AnchorPipeline.design`.
+        model : label, optional
+            A new model; None means the first whose score is determined.
+        level : float, default=0.95
+            Confidence level.
+        ax : matplotlib Axes, optional
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        CostDisplay
+            The display, drawn.
+        """
+        pipeline = canvas.check_pipeline(estimator)
+        limits = pipeline.outlook(model=model, level=level).limits
+        model = limits.index[0]
+        found: dict[float, dict[Any, float]] = {}
+        # The whole budget first, so that one which buys nothing is refused.
+        for spent in budget * np.arange(_STEPS, 0, -1) / _STEPS:
+            if found and spent < min(costs.values()):
+                break
+            design = pipeline.design(spent, costs, targets=[model], level=level)
+            half = design.half_widths.iloc[0]
+            found[0.0] = dict.fromkeys(half.index, half["now"])
+            found[float(spent)] = half.to_dict()
+        table = pd.DataFrame.from_dict(found, orient="index").sort_index()
+        table = table[[name for name, *_ in _WAYS]].rename_axis("cost")
+        # What is not offered is not drawn at the start, either.
+        table.loc[:, table.iloc[-1].isna()] = np.nan
+        limit = float(limits["verdicts"].iloc[0])
+        return cls(table, limit, model, level).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw a line for each way to spend.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        (ax,) = canvas.panels(1, ax, n_rows=9)
+        spent = self.table.index.to_numpy(dtype=float)
+        for name, label, color, style in _WAYS:
+            half = self.table[name]
+            if half.notna().any():
+                ax.plot(spent, half, style, color=color, linewidth=1.4, label=label)
+        top = float(np.nanmax(self.table.to_numpy()))
+        if self.limit > 0.02 * top:
+            ax.axhline(
+                self.limit, color="0.4", linestyle=":", linewidth=1.2,
+                label="verdicts without end",
+            )  # fmt: skip
+        ax.set_xlim(0.0, spent[-1])
+        ax.set_ylim(0.0, 1.08 * top)
+        ax.grid(axis="y", color=canvas.FAINT, linewidth=0.6)
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right"]].set_visible(False)
+        (name,) = canvas.shorten([self.model])
+        ax.set_xlabel("cost of further rows", fontsize=9)
+        ax.set_ylabel(
+            f"half width for {name}\n(logits, {100 * self.level:.6g} %)", fontsize=9
+        )
+        # Above the axes, from the right, where it hides nothing.
+        ax.legend(
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False,
+            fontsize=8,
+        )  # fmt: skip
+        return self._drawn(ax)
