@@ -1,9 +1,10 @@
 """The road to a ranking: each refusal, each warning, and what decides nothing."""
 
 import pytest
-from tables import said
+from tables import said, small
 
-from skanchor import AnchorPipeline, split_battles
+from skanchor import AnchorPipeline, BTLRegressor, split_battles
+from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
 
@@ -44,3 +45,19 @@ def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
         assert not any("in the median" in str(each) for each in found)
         assert 2 * pooled.standard_errors_.iloc[0] < anchor.standard_errors_.iloc[0]
         assert abs(pooled.scores_.iloc[0] - 0.5) < 4 * pooled.standard_errors_.iloc[0]
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize(
+    ("change", "btl", "said"),
+    [
+        ({}, BTLRegressor(score_bound=0.1), r"lie on the bound of 0\.1 logits"),
+        ({"model_b": "model-01", "model_a": "model-01"}, None, "has positive weight"),
+    ],
+    ids=["scores on the bound", "rows against themselves"],
+)
+def test_tables_that_leave_nothing_to_rank_are_refused(change, btl, said):
+    data = small()
+    anchor = AnchorPipeline(btl, historical_fit="two-step", cv=3)
+    with pytest.raises(BattlesError, match=said):
+        anchor.fit(data.X.assign(**change), data.y)

@@ -146,3 +146,12 @@ def test_no_new_models_and_bad_parameters():
         ArrivalScorer().fit(scored, y)
     with pytest.raises(BattlesError, match="no row that it models"):
         chain(X, y)[1].score(scored[:0], y[:0])
+
+
+def test_new_model_without_rows_is_named():
+    X, y, new = make_data(3)
+    scored, _ = chain(X, y, new)
+    weight = np.ones(len(y))
+    weight[scored.is_new[scored.left] | scored.is_new[scored.right]] = 0.0
+    with pytest.raises(BattlesError, match=r"New models \['new-model-1'.*cannot be"):
+        ArrivalScorer().fit(scored, y, weight)

@@ -160,3 +160,10 @@ def test_arena_figures(arena_table, estimator, error, places, held, width):
     assert held[0] <= table.covered.sum() <= held[1]
     if width is not None:
         assert interval_width(table.low, table.high) == pytest.approx(width, abs=0.02)
+
+
+def test_equal_style_is_not_looked_for_behind_a_pipeline(data):
+    anchor = AnchorPipeline(cv=3, human_bias="linear", item_effects=None)
+    staged = Pipeline([("same", FunctionTransformer()), ("method", anchor)])
+    with pytest.raises(ValueError, match="features a Pipeline makes: transform"):
+        leave_one_model_out(staged, data.X, data.y, models=["model-01"])

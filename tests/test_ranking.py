@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, Comparisons
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
 from skanchor.results.estimators import (
@@ -112,6 +112,16 @@ def test_results_without_errors_or_new_models_print(data):
     board.fit(data.X[votes], data.y[votes])
     assert "0 judge rows" in repr(board.result_)
     assert board.calibrator_.coefficients_.shape == (0, 0)
+
+
+def test_comparisons_print_in_one_line(data, anchor):
+    human = int((data.X["judge"] == "human").sum())
+    text = repr(Comparisons.from_battles(data.X))
+    assert text == (
+        f"Comparisons: {len(data.X)} rows, {human} of them human; 7 models; "
+        "2 judges; 3 features"
+    )
+    assert "7 models, 2 of them new; " in repr(anchor.btl_.transform(data.X))
 
 
 # ------------------------------------------------------------------------- the page

@@ -206,3 +206,18 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
 def test_bad_parameters(params, message):
     with pytest.raises(ValueError, match=message):
         simulate_battles(**params)
+
+
+def test_bias_maker():
+    calls = []
+
+    def maker(rng, n_features):
+        calls.append(n_features)
+        return lambda x: np.cos(x[:, 0])
+
+    truth = simulate_battles(500, 10, bias=maker, random_state=0).truth
+    assert calls == [3, 3, 3] and truth.bias_coef is None
+    x = np.ones((2, 3))
+    assert_allclose(
+        truth.bias["judge-1"](x), truth.bias["judge-1"].scale * np.cos([1, 1])
+    )

@@ -11,7 +11,7 @@ from reference import Dense
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skanchor import BTLRegressor
+from skanchor import BTLRegressor, JudgeCalibrator
 from skanchor.baselines import (
     HumanOnly,
     JointBTL,
@@ -19,6 +19,7 @@ from skanchor.baselines import (
     JudgeAwareBTL,
     Oracle,
 )
+from skanchor.bias import BoostedBias
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
@@ -193,3 +194,9 @@ def test_oracle(data):
         Oracle().fit(data.X, data.y)
     with pytest.raises(BattlesError, match="'bias' lacks"):
         Oracle(truth={**truth, "bias": {}}).fit(data.X, data.y)
+
+
+def test_biases_that_are_not_linear_are_refused(data):
+    method = JointMLE(calibrator=JudgeCalibrator(BoostedBias(max_rounds=1)))
+    with pytest.raises(BattlesError, match="linear in their coefficients"):
+        method.fit(data.X, data.y)

@@ -143,3 +143,9 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
 def test_bad_numbers(bad, data):
     with pytest.raises(ValueError, match="'n_resamples' parameter"):
         bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=bad)
+
+
+def test_progress_goes_to_the_error_stream(data, capsys):
+    bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=2, verbose=1)
+    assert capsys.readouterr().out == ""
+    assert bootstrap({}, data.X, data.y) == {}

@@ -1,6 +1,7 @@
 """The program around its commands: version, interrupts, pipes."""
 
 import csv
+import io
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from joblib import Parallel, delayed
 from skanchor import AnchorPipeline
 from skanchor._cli.compare import NEEDING_MORE
 from skanchor._cli.parser import described
+from skanchor._cli.streams import print_result
 from skanchor.baselines import BASELINES
 
 # What the resource tracker of joblib's pool writes, and the line of code it quotes.
@@ -166,3 +168,10 @@ def test_console_script_into_a_closed_pipe(tmp_path):
     done = subprocess.run(module, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_signs_that_an_encoding_lacks(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    print_result("score ±0.2 ─── modèle\n")
+    assert raw.getvalue() == b"score +-0.2 --- mod\\xe8le\n"

@@ -17,6 +17,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
 from skanchor.reports.text import Ranking
+from skanchor.simulation import simulate_battles
 
 FAST = ["--set", "cv=2"]
 
@@ -406,3 +407,13 @@ def test_votes_that_are_not_there_cannot_be_hidden(run, battles):
     for model, said in [("owl", "no rows to hide"), ("ivory-lynx", "no human rows")]:
         code, _, err = run("rank", battles, *FAST, "--hide-votes-of", model)
         assert code == 2 and f"--hide-votes-of {model}: it has {said}" in err[0]
+
+
+def test_a_folder_without_a_judge_is_refused(run, tmp_path):
+    data = simulate_battles(n_historical=300, n_new=20, n_models=4, random_state=0)
+    (folder := tmp_path / "rows").mkdir()
+    rows = data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y)
+    rows.to_parquet(folder / "rows.parquet")
+    flags = ("history", "build", folder, "--output", tmp_path / "history.anchor")
+    code, _, err = run(*flags)
+    assert code == 2 and "no column judge that says who decided" in err[-1]

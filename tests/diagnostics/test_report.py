@@ -13,6 +13,7 @@ from tables import liked, quiet
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._sample.sample import Sample
+from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import (
     DiagnosticWarning,
     WeakJudgeWarning,
@@ -147,3 +148,17 @@ def test_names_that_a_user_gives_a_table_stay_with_it():
     again = tables()
     assert [table.index.name for table in again] == ["model", "judge", "model", "model"]
     assert all(table.columns.name is None for table in again if table.ndim == 2)
+
+
+def test_coverage_on_request():
+    data = liked(item_sd=0.0)
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    assert anchor.result_.diagnostics.coverage is None
+    found = check_intervals(anchor, data.X, data.y)
+    seen, coverage = replace(anchor.result_.diagnostics, check=found), found.coverage
+    table = leave_one_model_out(anchor, data.X, data.y)
+    assert seen.coverage == coverage == table.compatible.mean()
+    assert seen.covered == table.covered.mean() <= coverage
+    assert 0.5 <= coverage <= 1.0
+    said = f"left out: {coverage:.0%} (human scores taken as exact: "
+    assert said + f"{seen.covered:.0%})" in repr(seen)

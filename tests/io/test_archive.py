@@ -168,3 +168,22 @@ def test_a_killed_writer_leaves_a_whole_file(path):
     writer.wait()
     found = read_archive(path)
     assert (found.arrays["n"] == found.header["n"]).all()
+
+
+def test_arrays_that_hold_no_numbers_are_refused(path):
+    """A type may have a size of its own, whatever the shape."""
+    header = npy((2,), "|u1", b"{}")
+    for kind in ("<U100000000", "|V1000000000", "<M8[s]", ("<f8", (10**8,))):
+        crafted(path, {"header": header, "a": npy((0,), kind)})
+        with pytest.raises(ValueError, match="can be read"):
+            read_archive(path)
+    for odd in (np.array([object()], dtype=object), np.array(["a"])):
+        with pytest.raises(ValueError, match="'odd' does not hold numbers"):
+            write_archive(path, {}, {"odd": odd})
+
+
+def test_a_header_that_is_nested_too_deep_is_refused(path):
+    text = b"[" * 10**5 + b"]" * 10**5
+    crafted(path, {"header": npy((len(text),), "|u1", text)})
+    with pytest.raises(ValueError, match="can be read"):
+        read_archive(path)

@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -174,3 +175,13 @@ def test_files_of_equal_content_are_told(tmp_path):
         (tmp_path / name).write_bytes(HEAD + ROW)
     with pytest.warns(DataWarning, match="hold the same bytes"):
         read_battles([tmp_path / "human.csv", tmp_path / "people.csv"])
+
+
+def test_codes_of_parquet_are_texts(tmp_path):
+    frame = T.astype({"model_a": "category", "judge": "category", "note": "category"})
+    frame.loc[np.repeat([0, 1, 2], 50)].to_parquet(path := tmp_path / "codes.parquet")
+    found = read_battles(path)
+    assert {found[name].dtype for name in ("model_a", "judge", "note")} == {
+        pd.StringDtype(na_value=np.nan)
+    }
+    assert found["model_a"].tolist()[::50] == T["model_a"].tolist()

@@ -1,12 +1,13 @@
 """Formulas are text in CSV, and what was written is read."""
 
 import csv
+from io import BytesIO
 
 import pandas as pd
 import pytest
 
 from skanchor.io import read_battles
-from skanchor.io.spreadsheet import separated
+from skanchor.io.spreadsheet import separated, workbook
 
 NAMES = [
     "=1+1",
@@ -57,3 +58,11 @@ def test_characters_that_a_terminal_runs_are_escaped():
         assert raw not in text
     assert r"\x1b[31mred" in text and r"a\u202eb" in text
     assert "line\nbreak" in text and "tab\there" in text
+
+
+def test_a_workbook_shows_what_is_not_seen():
+    openpyxl = pytest.importorskip("openpyxl")
+    book = workbook(pd.DataFrame({"name": ["\u202egnp.exe", "esc\x1b[2J"]}))
+    (sheet,) = openpyxl.load_workbook(BytesIO(book))
+    cells = [row[0].value for row in sheet.iter_rows(min_row=2)]
+    assert cells == ["\\u202egnp.exe", "esc\\x1b[2J"]

@@ -83,3 +83,12 @@ def test_what_is_available_and_the_limit_of_a_container(reported):
     assert machine.available_bytes() == 7 * 1024
     reported("MemAvailable: 7 kB\n", "1000\n")
     assert machine.available_bytes() == 1000
+
+
+def test_elsewhere_all_of_the_machine_or_a_constant(reported, monkeypatch):
+    reported()
+    pages = {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(machine.os, "sysconf", pages.__getitem__, raising=False)
+    assert machine.available_bytes() == 40960
+    monkeypatch.delattr(machine.os, "sysconf")
+    assert machine.available_bytes() == machine.ASSUMED

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorPipeline, BTLRegressor
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor.baselines import MeanShift
 from skanchor.datasets import load_demo
 from skanchor.plotting import (
@@ -391,3 +391,11 @@ def test_cost_is_the_half_width_of_designs(anchor):
         CostDisplay.from_estimator(anchor, 0.05, prices)
     with pytest.raises(ValueError, match="no new models"):
         CostDisplay.from_estimator(anchor, 5, prices, "owl")
+
+
+def test_without_position_effects_it_says_so():
+    X, y = load_demo(return_X_y=True)
+    calibrator = JudgeCalibrator(position_effect=False)
+    plain = AnchorPipeline(calibrator=calibrator, cv=2, random_state=0).fit(X, y)
+    display = JudgeDisplay.from_estimator(plain)
+    assert "no position effect was fitted" in display.ax_[1].texts[0].get_text()

@@ -153,3 +153,14 @@ def test_whole_rows_within_the_budget(seed):
     # Nothing that has a remainder could still be afforded.
     short = (spend / costs - rows) > 1e-6
     assert (costs[short] > budget - rows @ costs - 1e-9).all()
+
+
+def test_the_floor():
+    design = fitted("items").design(30, PRICES)
+    kept = shares(design).drop("human", errors="ignore")
+    assert (kept / kept.sum() > 0.09).all() and len(kept) == 3
+    free = shares(fitted("items").design(30, PRICES, floor=0.0))
+    assert len(free.drop("human", errors="ignore")) < 3
+    judges = {name: cost for name, cost in PRICES.items() if name != "human"}
+    third = fitted("items").design(30, judges, floor=1 / 3)
+    assert_allclose(shares(third), 1 / 3, atol=0.02)

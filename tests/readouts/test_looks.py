@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal, norm
 
 from skanchor.readouts import look_multiplier
 
@@ -41,3 +42,15 @@ def test_probability_of_staying_inside(ratio, looks):
 def test_bad_input(asked):
     with pytest.raises(ValueError, match="must"):
         look_multiplier(**asked)
+
+
+def test_grows_with_the_range_and_with_looks():
+    ratios = [1.0, 1.1, 2.0, 10.0, 100.0]
+    of_ratios = [look_multiplier(each, 10) for each in ratios]
+    assert (np.diff(of_ratios) > 0).all()
+    of_looks = [look_multiplier(4.0, each) for each in (1, 2, 10, 30, 100)]
+    assert (np.diff(of_looks) > 0).all()
+    assert_allclose(of_ratios[0], norm.ppf(0.975))
+    assert_allclose(of_looks[0], norm.ppf(0.975))
+    # Looks of a year are as good as any number.
+    assert look_multiplier(4.0, 5000) == look_multiplier(4.0)

@@ -8,6 +8,7 @@ from readout_fits import NAMES, fitted, plain_table, plan
 
 from skanchor import AnchorPipeline
 from skanchor.exceptions import BattlesError
+from skanchor.readouts._plan import rows_until
 
 
 def variance(found, target, more):
@@ -106,3 +107,10 @@ def test_a_model_that_is_not_new():
 def test_nothing_new_is_worth_nothing():
     with pytest.raises(BattlesError, match="There is no new model"):
         fitted("history").worth()
+
+
+def test_rows_until():
+    assert rows_until(lambda n: 1.0 / (1.0 + n), 0.1, 0.0) == pytest.approx(9.0)
+    assert rows_until(lambda n: 1.0 / (1.0 + n), 2.0) == 0.0
+    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.4) == np.inf
+    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.5, 0.5) == np.inf

@@ -1,5 +1,6 @@
 """The answer in plain words, and what is known of errors, agree with the numbers."""
 
+import datetime
 import json
 
 import numpy as np
@@ -11,6 +12,8 @@ from skanchor import AnchorPipeline
 from skanchor._battles import Inputs
 from skanchor.baselines import JointBTL, PooledLLM
 from skanchor.reports import to_dict
+from skanchor.reports.record import as_json_value
+from skanchor.results import RankingResult
 from skanchor.simulation import simulate_battles
 
 # What diagnostics find in small tables is no matter here.
@@ -131,3 +134,25 @@ def test_scores_without_errors_have_no_probability(plug_in):
     record = to_dict(plug_in)
     assert {row["probability"] for row in record["best"]} == {None}
     assert record["favours"] == []
+
+
+def test_the_best_of_many_is_read_off_the_board():
+    n = 120
+    result = RankingResult(
+        np.array([f"m{i}" for i in range(n)], dtype=object),
+        np.arange(n) == 0,
+        np.linspace(-3.0, 3.0, n)[None],
+        np.eye(n)[None] * 0.01,
+        np.zeros(n, bool),
+        np.ones(n, int),
+        np.ones(n, int),
+    )
+    board = result.leaderboard()
+    best = [row["model"] for row in to_dict(result)["best"]]
+    assert best == board.index[board["rank_low"] == 1].tolist()
+
+
+def test_labels_of_types_that_json_lacks_are_their_texts():
+    record = {b"a": datetime.date(2026, 1, 1), "b": [np.inf, np.nan, np.int64(3)]}
+    plain = {"b'a'": "2026-01-01", "b": ["inf", None, 3]}
+    assert as_json_value(record) == plain

@@ -159,3 +159,20 @@ def test_judges_that_follow_the_display_order_without_fail_tell_no_score():
         one, other = board(np.ones(len(X))), board(np.where(blind, 0.0, 1.0))
     columns = ["score", "standard_error"]
     assert_allclose(one[columns], other.loc[one.index, columns], rtol=1e-8, atol=1e-9)
+
+
+def test_people_need_features_where_they_have_a_bias_of_their_own():
+    X, y = with_plug_in()
+    whole = RieszDebiaser().fit(X, y)
+
+    def lacking(rows):
+        left = np.where(rows[:, None], np.nan, X.features_left)
+        return X.with_columns(features_left=left)
+
+    without = RieszDebiaser().fit(lacking(X.is_human), y)
+    weights = (one.solution_.weights.values for one in (without, whole))
+    assert_allclose(*weights)
+    with pytest.raises(BattlesError, match=r"NaN in \d+ judge rows, the first in row"):
+        RieszDebiaser().fit(lacking(~X.is_human), y)
+    with pytest.raises(BattlesError, match=r"NaN in \d+ human rows, the first in row"):
+        RieszDebiaser(human_bias=LinearBias()).fit(lacking(X.is_human), y)
