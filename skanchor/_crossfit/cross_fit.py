@@ -138,9 +138,7 @@ def cross_fit(
     repeats : list of Repeat
     influence : RowInfluence
     """
-    if full.chain.is_fixed:
-        # Once, before copies of the fit go to other processes.
-        full.start  # noqa: B018
+    full.share()
     places = [(plan, number) for plan in plans for number in range(plan.n_folds)]
     jobs = [(full, *place, offset) for offset, place in enumerate(places, start=1)]
     done = stream_plan(fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)

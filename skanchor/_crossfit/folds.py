@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from skanchor._battles import Comparisons
 from skanchor._battles.grouping import RowGroups
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._model.graph import components, count_components
@@ -159,13 +160,14 @@ def _draw_plan(
 def _keeps_scale(sample: Sample, plan: FoldPlan) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
     whole, known = wins_of_votes(sample, sample.counts), None
+    old = np.ix_(~sample.X.is_new, ~sample.X.is_new)
     for number in range(plan.n_folds):
         trained = sample.counts & (plan.held_out(number) < 1.0)
         wins = wins_of_votes(sample, trained)
         # Most training sets have votes of all kinds, and need no search.
         if not np.array_equal(wins, whole):
-            known = count_components(whole) if known is None else known
-            if count_components(wins) != known:
+            known = count_components(whole[old]) if known is None else known
+            if count_components(wins[old]) != known:
                 return False
     return True
 
@@ -185,6 +187,14 @@ def wins_of_votes(sample: Sample, is_counted: NDArray[np.bool_]) -> Array:
     wins[left[y > 0], right[y > 0]] = 1.0
     wins[right[y < 1], left[y < 1]] = 1.0
     return wins
+
+
+def place_all_models(wins: Array, X: Comparisons) -> bool:
+    """Whether such votes give all historical models finite scores on one scale."""
+    old = ~X.is_new
+    parts = components(wins > 0, "strong")[old]
+    # Models of different contexts never meet.
+    return len(np.unique(parts)) == len(np.unique(X.items.context[old]))
 
 
 def _check_plan(plan: Any, sample: Sample) -> FoldPlan:

@@ -9,11 +9,13 @@ from typing import Any
 
 from sklearn.base import clone
 
+from skanchor._crossfit.folds import place_all_models, wins_of_votes
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.newton import FitOfAllRows
 from skanchor._sample.sample import Sample
+from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
@@ -69,6 +71,16 @@ class FullFit:
         return cls(stages, sample, plugged, items, chain)
 
     @cached_property
+    def wins(self) -> Array:
+        """One where a vote prefers a model to another, else zero."""
+        return wins_of_votes(self.sample, self.sample.counts)
+
+    @cached_property
+    def is_placed(self) -> bool:
+        """Whether votes alone give all historical models scores on one scale."""
+        return place_all_models(self.wins, self.sample.X)
+
+    @cached_property
     def has_shared_columns(self) -> bool:
         """Whether biases are linear in fixed columns, and so are the Riesz weights."""
         debiaser, chain = self.chain.debiaser, self.chain
@@ -86,6 +98,12 @@ class FullFit:
         if self.has_shared_columns and self.chain.debiaser is not None:
             start = replace(start, prior=self.chain.debiaser.solution_.prior)
         return start
+
+    def share(self) -> None:
+        """Compute what folds share, once: before copies go to other processes."""
+        _ = self.is_placed, self.has_shared_columns
+        if self.chain.is_fixed:
+            _ = self.start
 
     def start_of(self, chain: FittedStages) -> FitOfAllRows:
         """The steps by which a fold is fitted, from fitted stages."""

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from skanchor._crossfit.folds import (
     FoldPlan,
+    place_all_models,
     rows_held_out,
     training_set,
     wins_of_votes,
@@ -29,7 +30,6 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import warn_of_unidentified
 from skanchor._estimators.weighing import Weighing
 from skanchor._model.fit import Fit
-from skanchor._model.graph import components
 from skanchor._model.influence import Influence, influence_of, residuals, row_influence
 from skanchor._model.newton import grams_of
 from skanchor._model.riesz import RieszWeights
@@ -134,12 +134,10 @@ def check_placed(full: FullFit, training: Sample) -> None:
 
     Where votes alone have to do that, the folds have been checked before.
     """
-    X, plugged = training.X, full.plugged
-    wins = wins_of_votes(training, training.weight > 0)
-    parts = components(wins > 0, "strong")[~X.is_new]
-    # Models of different contexts never meet.
-    n_contexts = len(np.unique(X.items.context[~X.is_new]))
-    if not plugged.is_joint or len(np.unique(parts)) == n_contexts:
+    plugged, wins = full.plugged, wins_of_votes(training, training.weight > 0)
+    if not plugged.is_joint or (full.is_placed and np.array_equal(wins, full.wins)):
+        return
+    if place_all_models(wins, training.X):
         return
     # Without item effects, by which scores that run away would seem to be finite.
     step = plugged.fit.steps(plugged.excluded_judges, is_joint=True)[0]

@@ -218,8 +218,15 @@ class FitSums:
         old, new = ([_nothing(size) for size in sizes] for _ in range(2))
         counts, verdicts = np.zeros((layout.n_sources, n)), np.zeros((n, n))
         for part in sources:
-            summed = new if part.is_new else old
-            summed[part.source] = _summed(fit, part, order[part.rows])
+            # Bias and curvature are the last local columns.
+            p, m = fit.probabilities(part), part.source
+            curve = fit.sensitivity(m) * bend(part.differences(fit.scores))
+            span = np.column_stack([part.span, fit.bias(part), curve])
+            columns = replace(part, order=order[part.rows], span=span)
+            gram = columns.information(part.weight, p)
+            score = columns.sums(part.weight * (part.y - p))
+            number = float(part.count.sum())
+            (new if part.is_new else old)[m] = SourceSums(gram, score, _NONE, number)
             for side in (part.left, part.right):
                 counts[part.source] += np.bincount(side, part.count, n)
             if part.source != PEOPLE and not part.is_new:
@@ -293,17 +300,6 @@ class FitSums:
         return replace(self, features=tuple(features))
 
 
-def _summed(fit: Fit, part: SourceRows, order: Array) -> SourceSums:
-    """Sums over the rows of a source, by columns of the fit, bias and curvature."""
-    p = fit.probabilities(part)
-    curve = fit.sensitivity(part.source) * bend(part.differences(fit.scores))
-    span = np.column_stack([part.span, fit.bias(part), curve])
-    columns = replace(part, order=order, span=span)
-    information = columns.information(part.weight, p)
-    score = columns.sums(part.weight * (part.y - p))
-    return SourceSums(information, score, _NO_OUTER, float(part.count.sum()))
-
-
 def bend(delta: Array) -> Array:
     """How a logit bends with the score difference, in logits.
 
@@ -316,13 +312,13 @@ def bend(delta: Array) -> Array:
     return np.asarray(delta - np.sqrt(1.0 + delta**2) * np.arcsinh(delta))
 
 
-_NO_OUTER = np.zeros((0, 0))
+_NONE = np.zeros((0, 0))
 """Products of scores, which no diagnostic needs."""
 
 
 def _nothing(size: int) -> SourceSums:
     """Sums over no rows."""
-    return SourceSums(np.zeros((size, size)), np.zeros(size), _NO_OUTER, 0.0)
+    return SourceSums(np.zeros((size, size)), np.zeros(size), _NONE, 0.0)
 
 
 def _added(

@@ -54,8 +54,10 @@ def components(links: NDArray[np.bool_], connection: Connection) -> NDArray[np.i
 
 def count_components(links: NDArray[np.number]) -> tuple[int, int]:
     """Count the components and the strong components of positive links."""
-    weak = int(components(links > 0, "weak").max(initial=-1)) + 1
-    return weak, int(components(links > 0, "strong").max(initial=-1)) + 1
+    strong = int(components(links > 0, "strong").max(initial=-1)) + 1
+    if strong <= 1:
+        return strong, strong
+    return int(components(links > 0, "weak").max(initial=-1)) + 1, strong
 
 
 def sorted_components(wins: Array, connection: Connection) -> list[NDArray[np.intp]]:

@@ -17,7 +17,7 @@ _NOT_BY_ROW = ("source", "is_new", "n_items", "order", "span")
 """Attributes of :class:`SourceRows` that have no entry for each row, or are kept
 together."""
 
-_LOOKED_AT, _MOST_CODES = 4_000, 2**62
+_LOOKED_AT, _MOST_CODES = 2_000, 2**62
 """First rows of a source, of which most differ if hardly two rows are equal; and most
 combinations of values of the columns of rows, so that their numbers are integers."""
 
@@ -233,8 +233,9 @@ class SourceRows:
     @cached_property
     def _cell(self) -> NDArray[np.intp] | None:
         """Cell of each row; None where hardly two rows are equal."""
-        columns = [self._pair_of_row, self.y, self.offset, *self.extra.T]
-        # Some rows tell whether it is worth it: continuous features hardly ever agree.
+        # Some rows tell whether it is worth it: continuous features, which come first,
+        # hardly ever agree.
+        columns = [*self.extra.T[::-1], self.offset, self.y, self._pair_of_row]
         some = _joint_codes([column[:_LOOKED_AT] for column in columns])
         return None if some is None else _joint_codes(columns)
 

@@ -53,11 +53,11 @@ def published_files(
         store.load_registry(registry)
     # pooch logs each address that it fetches; failures are reported below.
     pooch.get_logger().setLevel("WARNING")
-    found = {}
+    paths = {}
     for file, sha256 in store.registry.items():
         if not file.startswith(f"{name}/"):
             continue
-        path = found[file.removeprefix(f"{name}/")] = folder / file
+        path = paths[file.removeprefix(f"{name}/")] = folder / file
         if path.is_file() and f"sha256:{pooch.file_hash(str(path))}" == sha256:
             continue
         what = f"{store.urls[file]}, {sha256}"
@@ -75,7 +75,7 @@ def published_files(
                 f"network, set {MIRROR} to a folder that holds the file as {file}: it "
                 f"is {what}."
             ) from error
-    return found
+    return paths
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:

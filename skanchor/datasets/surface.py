@@ -67,24 +67,19 @@ def with_responses(
         The battles with columns ``n_chars_a`` and so on; those of the first side come
         first. Missing responses have NaN.
     """
-    # One row of features for each response, indexed by prompt and model.
-    table = pd.DataFrame.from_dict(
-        {key: _features(text) for key, text in texts.items()}, orient="index"
+    # One row for each response, with its features and its text, by prompt and model.
+    table = pd.DataFrame(
+        [_features(text) | {"response": text} for text in texts.values()],
+        index=pd.MultiIndex.from_tuples(texts),
     )
-    table.index = pd.MultiIndex.from_tuples(table.index)
-    keys = {
-        side: list(zip(battles["prompt_id"], battles[f"model_{side}"], strict=True))
-        for side in "ab"
-    }
-    found = [battles] + [
-        table.reindex(keys[side]).add_suffix(f"_{side}").set_index(battles.index)
-        for side in "ab"
-    ]
-    frame = pd.concat(found, axis=1)
+    parts = [battles]
+    for side in "ab":
+        keys = pd.MultiIndex.from_frame(battles[["prompt_id", f"model_{side}"]])
+        sided = table.reindex(keys).add_suffix(f"_{side}")
+        parts.append(sided.set_index(battles.index))
+    frame = pd.concat(parts, axis=1)
+    # Texts, if any, stand behind all features.
+    responses = {name: frame.pop(name) for name in ("response_a", "response_b")}
     if prompts is None:
         return frame
-    return frame.assign(
-        prompt=battles["prompt_id"].map(prompts),
-        response_a=[texts[key] for key in keys["a"]],
-        response_b=[texts[key] for key in keys["b"]],
-    )
+    return frame.assign(prompt=battles["prompt_id"].map(prompts), **responses)

@@ -33,9 +33,10 @@ from skanchor.warning_log import warn
 _HUMAN = "human"
 _READ = frozenset((
     *("preference", "pref", "swapped", "extent", "both_equal", "chosen_model_name"),
-    *("winner_tie", "g1_winner", "g2_winner"),
+    *("winner_tie", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment"),
+    "judge_completion",
 ))  # fmt: skip
-"""Columns of outcomes and orders, which say nothing more once a file is read."""
+"""Columns of outcomes, orders and reasons, which say no more once a file is read."""
 
 _PAIRS = ("model_a", "model_b", "response_a", "response_b")
 _VOTES = {A: A, B: B, "tie": TIE, "tie (bothbad)": BAD, BAD: BAD}

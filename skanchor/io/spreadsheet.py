@@ -39,12 +39,10 @@ def separated(table: pd.DataFrame, separator: str) -> str:
     -------
     str
     """
-    numeric = pd.api.types.is_numeric_dtype
-    marked = table.copy(deep=False)
-    returns = False
-    for name in [name for name, column in table.items() if not numeric(column)]:
-        marked[name] = table[name].map(_marked)
-        returns |= any("\r" in cell for cell in table[name] if isinstance(cell, str))
+    marked = _marked_table(table)
+    texts = marked.select_dtypes(exclude="number")
+    returns = any("\r" in cell for cell in texts.to_numpy().ravel()
+                  if isinstance(cell, str))  # fmt: skip
     text: str = marked.to_csv(
         index=False,
         sep=separator,
@@ -56,7 +54,7 @@ def separated(table: pd.DataFrame, separator: str) -> str:
 
 
 def workbook(table: pd.DataFrame) -> bytes:
-    """Write a table as an Excel workbook, in which text is never a formula.
+    """Write a table as an Excel workbook in which there are no formulas.
 
     Parameters
     ----------
@@ -75,29 +73,11 @@ def workbook(table: pd.DataFrame) -> bytes:
     """
     from io import BytesIO
 
-    from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("skanchor")
-    sheet.append([str(name) for name in table])
-    for row in table.to_dict("records"):
-        cells = []
-        for value in row.values():
-            cell = WriteOnlyCell(sheet)
-            if isinstance(value, str):
-                text = ILLEGAL_CHARACTERS_RE.sub("\ufffd", _escaped(value))
-                cell.value = text[:32_767]
-                # openpyxl takes text that begins with an equals sign for a formula.
-                cell.data_type = "s"
-            # NaN and infinite numbers become empty cells.
-            elif value == value and abs(value) != float("inf"):
-                cell.value = value.item() if hasattr(value, "item") else value
-            cells.append(cell)
-        sheet.append(cells)
     file = BytesIO()
-    book.save(file)
+    # NaN and infinite numbers become empty cells.
+    _marked_table(table).to_excel(
+        file, sheet_name="skanchor", index=False, inf_rep="", engine="openpyxl"
+    )
     return file.getvalue()
 
 
@@ -120,6 +100,16 @@ def unmarked(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
     marked = compute.match_substring_regex(column, f"^'+{_FORMULA}")
     return compute.if_else(marked, compute.utf8_slice_codeunits(column, 1), column)
+
+
+def _marked_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Table in whose texts spreadsheets find no formulas."""
+    numeric = pd.api.types.is_numeric_dtype
+    marked = {
+        name: column if numeric(column) else column.map(_marked)
+        for name, column in table.items()
+    }
+    return pd.DataFrame(marked, index=table.index)
 
 
 def _marked(cell: Any) -> Any:

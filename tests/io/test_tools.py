@@ -201,3 +201,15 @@ def test_files_of_several_tools_become_one_table():
     judges = ["gpt-4.1"] * 3 + ["human"] * 2 + ["gpt"] * 3
     assert table["judge"].tolist() == judges
     assert table["both_bad"].tolist() == [False] * 4 + [True] + [False] * 3
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DataWarning")
+@pytest.mark.parametrize(
+    "name", ["judge_arena", "alpaca_eval", "comparia", "wildbench", "mt_bench_pairs"]
+)
+def test_what_a_tool_read_is_no_second_outcome_beside_a_plain_file(name, tmp_path):
+    votes = tmp_path / "votes.csv"
+    votes.write_text("model_a,model_b,judge,winner\nowl,elk,human,model_b\n")
+    table = read_battles([FILES[name], votes])
+    assert len(table) == len(EXPECTED[name]) + 1
+    assert table["winner"].tolist()[-1] in ("model_b", 0.0)
