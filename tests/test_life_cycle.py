@@ -110,9 +110,7 @@ def test_features_are_read_by_name(data, anchor):
         assert_array_equal(estimator.predict_proba(turned), expected)
         assert estimator.score(turned, data.y) == estimator.score(data.X, data.y)
         for call in (estimator.predict, lambda X, e=estimator: e.score(X, data.y)):
-            with pytest.raises(
-                BattlesError, match=r"no columns, for the features \['x2'\]"
-            ):
+            with pytest.raises(BattlesError, match=r"No row has the features \['x2'\]"):
                 call(absent)
         assert_array_equal(
             estimator.predict_proba(absent[~verdicts]), expected[~verdicts]
