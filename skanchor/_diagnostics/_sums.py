@@ -112,9 +112,13 @@ def historical_features(sample: Sample) -> Iterator[HistoricalFeatures | None]:
     for judge in range(len(X.judges)):
         rows = _rows_of(sample, judge)
         rows = rows[~X.involves_new[rows]]
-        sides = X.features_left[rows], X.features_right[rows]
-        is_there = sides[0].size > 0
-        yield HistoricalFeatures.of(*sides, _times(sample, rows)) if is_there else None
+        if not (len(rows) and X.features_left.shape[1]):
+            yield None
+            continue
+        # No copy of the features is kept while the one who asked computes.
+        yield HistoricalFeatures.of(
+            X.features_left[rows], X.features_right[rows], _times(sample, rows)
+        )
 
 
 def feature_overlap(

@@ -24,7 +24,8 @@ def biases_of(learner: Any, pairs: FeaturePairs, whose: str) -> Array:
     ``whose`` names the learner in the refusal of what it returns.
     """
     values = np.full(len(pairs), np.nan)
-    at = np.flatnonzero(np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1))
+    # A difference is finite where both of its sides are.
+    at = np.flatnonzero(np.isfinite(pairs.contrast).all(axis=1))
     if not len(at):
         return values
     some = pairs if len(at) == len(values) else pairs[at]

@@ -259,4 +259,4 @@ def body_features(body: Any, features: Array) -> Array:
 
 
 def _tensor(values: Array) -> Any:
-    return torch.as_tensor(values, dtype=torch.float32)
+    return torch.tensor(values, dtype=torch.float32)

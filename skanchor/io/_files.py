@@ -147,6 +147,8 @@ def _read(
 def _opener(path: str) -> Opener:
     """Opener of a file; standard input, pipes and packed files are read at once."""
     if path == STDIN:
+        if sys.stdin is None:
+            raise OSError(9, "standard input is closed")
         file: IO[bytes] = io.BytesIO(sys.stdin.buffer.read())
     else:
         if Path(path).suffix.lower() in _WORKBOOKS:

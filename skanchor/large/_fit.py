@@ -220,7 +220,7 @@ def fit_sums(
         choice = treatments.choose_item_effects(
             anchor.item_effects, plugged.X, test, prior
         )
-        X, calibrator, items = known.annotate(full.sample.X), known.calibrated(), None
+        X, calibrator, items = known.annotate(known.sample.X), known.calibrated(), None
         if choice.item_effects == "random":
             rows = replace(_laid_out(full, X, calibrator), sources=sources[0])
             items = treatments.item_covariance_of(rows, start.noise(known), prior)

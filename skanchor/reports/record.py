@@ -15,7 +15,7 @@ from skanchor.reports.sentences import answer, check_record
 from skanchor.results import RankingResult, Scale
 from skanchor.results.estimators import RankingEstimator
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 3
 """Increases whenever a program that reads the JSON must change."""
 
 _OF_FACTS = (
@@ -56,7 +56,7 @@ def to_dict(
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     >>> record = to_dict(anchor)
     >>> record["schema_version"], record["level"]
-    (4, 0.95)
+    (3, 0.95)
     """
     return record_of(Facts(result, level, **layout))
 
