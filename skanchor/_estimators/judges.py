@@ -160,6 +160,8 @@ class JudgeCalibrator(ComparisonEstimator):
                 continue
             counts, delta = np.where(used, weight, 0.0), np.where(used, delta, 0.0)
             is_shown = shows_both_orders(cut, used)
+            if self.position_effect and self.position_effect != "auto":
+                check_orders(judge, cut, used, counted, X.is_new)
             n_columns = 1 + self._has_position_effect(judge, is_shown, start)
             rows = TrainingRows(
                 cut.pairs,
@@ -213,15 +215,12 @@ class JudgeCalibrator(ComparisonEstimator):
         self, judge: Any, is_shown: bool, start: JudgeCalibrator | None
     ) -> bool:
         """Whether a judge gets a position effect, given whether its rows show it."""
+        if self.position_effect != "auto":
+            return bool(self.position_effect)
         if start is not None and judge in start.biases_:
             # Decided once, on all rows.
             return bool(start.has_position_effect_[judge])
-        if self.position_effect and self.position_effect != "auto" and not is_shown:
-            raise BattlesError(
-                f"The position effect of judge {judge!r} cannot be learned: its "
-                f"historical rows do not show models in both orders. {SWAP}"
-            )
-        return bool(self.position_effect) and is_shown
+        return is_shown
 
     def _keep(self, fits: list[JudgeFit], X: Comparisons) -> None:
         """Store what the learners have found."""
@@ -338,6 +337,29 @@ def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
     first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
     first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
     return bool(count_components(first)[1] < cut.n_models)
+
+
+def check_orders(
+    judge: Any,
+    cut: JudgeRows,
+    used: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
+    is_new: NDArray[np.bool_],
+) -> None:
+    """Refuse a position effect that the historical rows cannot tell apart."""
+    # A display order that depends on the pair alone shows one sign, if it is turned so
+    # that the earlier label comes first.
+    turned = np.where(cut.left < cut.right, cut.order, -cut.order)
+    n_orders = len(np.unique(turned[used & (cut.order != 0)]))
+    # Rows with one new model, turned so that it comes first.
+    new = np.append(is_new, False)
+    arrival = (new[cut.left] ^ new[cut.right]) & counted
+    orders = np.unique(np.where(new[cut.left], cut.order, -cut.order)[arrival])
+    if n_orders == 0 or (n_orders == 1 and len(orders) == 1 and orders[0] != 0):
+        raise BattlesError(
+            f"The position effect of judge {judge!r} cannot be learned: its "
+            f"historical rows do not show models in both orders. {SWAP}"
+        )
 
 
 def _check_fitted(judge: Any, learner: Any, n_parametric: int) -> None:

@@ -270,8 +270,13 @@ class Columns:
             role = "keep" if self.named(role) else role
             self.decide(role, "a name of who decided", name)
         if FILE in self.free():
-            why = "the name of the file: no column says who decided"
-            self.decide("judge", why, FILE)
+            of_file = self.frame[FILE].notna()
+            filled = self.frame[self.named("judge")].replace("", None).notna()
+            if filled.any(axis=1)[of_file].all():
+                self.decide("ignored", "another column says who decided", FILE)
+            else:
+                why = "the name of the file: no column says who decided"
+                self.decide("judge", why, FILE)
 
     def _find_two_models(self) -> bool:
         """The two columns of models, or one and its opponent."""

@@ -15,7 +15,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
 from skanchor.io._files import numbers_of
 from skanchor.io._tables import FILE, Table, as_text, constant, relabelled
-from skanchor.io._tools import paired, without_failures
+from skanchor.io._tools import paired, without_failures, without_minus_one
 from skanchor.io._words import SHARES, TIE, A, B, number_of, outcome_key, value_key
 
 Built = tuple[pd.DataFrame, pd.Series, pd.Series | None]
@@ -92,11 +92,12 @@ class Rows:
 
     def get(self, role: str) -> pd.Series:
         """Column of a role; of several, as of several files, the one that is filled."""
-        names = self.named(role)
+        # The name of a file says who decided where no other column does.
+        names = sorted(self.named(role), key=FILE.__eq__)
         column = self.frame[names[0]]
         for name in names[1:]:
             filled = column.notna() & column.ne("")
-            if (filled & self.filled(name)).any():
+            if name != FILE and (filled & self.filled(name)).any():
                 raise self.error(
                     f"columns {' and '.join(map(repr, names))} are both {role}; keep "
                     "one."
@@ -337,6 +338,14 @@ def _battles(rows: Rows) -> pd.DataFrame:
     worth = result.map(lambda one: _VALUES.get(one, one)).to_numpy(float)
     # Rows of a battle next to each other, in the order of the table.
     at = np.argsort(group.ngroup().to_numpy(), kind="stable").reshape(-1, 2)
+    both = (worth[at] == 1.0).all(axis=1)
+    if both.any():
+        # That neither has won may be the mark of a tie.
+        raise rows.error(
+            f"both models have won in {both.sum()} battles, the first is "
+            f"{battle.iloc[at[np.argmax(both), 0]]!r}. Correct the results, or say "
+            "that they are ties."
+        )
     models = X.pop("model").to_numpy()
     return X.iloc[at[:, 0]].reset_index(drop=True).assign(
         model_a=models[at[:, 0]], model_b=models[at[:, 1]], shown_first=None,
@@ -347,9 +356,12 @@ def _battles(rows: Rows) -> pd.DataFrame:
 def _ratings(rows: Rows) -> pd.DataFrame:
     """Pair all responses to a prompt that one judge has rated."""
     is_score = bool(rows.named("score"))
-    score = rows.numbers(rows.named("score" if is_score else "rank")[0])
+    score = without_minus_one(
+        rows.numbers(rows.named("score" if is_score else "rank")[0])
+    )
     rated = rows.standard("model").assign(score=score if is_score else -score)
-    return paired(rated[rated["judge"] != _DROPPED], rows.table.files)
+    rated = without_failures(rated[rated["judge"] != _DROPPED], rows.table.files)
+    return paired(rated, rows.table.files)
 
 
 def _scores(rows: Rows) -> pd.DataFrame:

@@ -155,7 +155,7 @@ def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
 def _scores(raw: pd.DataFrame) -> pd.DataFrame:
     """Points of single answers; in MT-Bench -1 where the judge failed."""
     score = _numbers(raw["score"], -np.inf, np.inf)
-    score = score.mask(score == -1.0) if "judgment" in raw else score
+    score = without_minus_one(score)
     prompt = "prompt_id" if "prompt_id" in raw else "question_id"
     names = ("model", "judge", "turn", "category", "response", "output")
     rated = raw[[name for name in names if name in raw]]
@@ -412,6 +412,12 @@ def paired(rated: pd.DataFrame, where: str) -> pd.DataFrame:
     won = np.select([gap > 0, gap < 0], [A, B], TIE)
     pairs = pairs.drop(columns=["at_a", "at_b", "score_a", "score_b"])
     return pairs.assign(winner=won, shown_first=None).reset_index(drop=True)
+
+
+def without_minus_one(score: pd.Series) -> pd.Series:
+    """Scores without -1, which marks a failed verdict where none other is negative."""
+    failed = score == -1.0
+    return score.mask(failed) if (score[~failed].dropna() >= 0.0).all() else score
 
 
 def without_failures(table: pd.DataFrame, where: str) -> pd.DataFrame:

@@ -411,3 +411,27 @@ def test_files_name_their_judges_and_are_asked_where_they_do_not(tmp_path):
     assert {*read_battles([human, whole])["judge"]} == {"human", "gpt-4"}
     with pytest.raises(BattlesError, match="is given twice"):
         read_battles([human, human])
+
+
+def test_a_column_given_as_judge_takes_the_place_of_the_name_of_the_file():
+    frame = pd.DataFrame({"model_a": "elk", "model_b": "owl", "winner": [A, B] * 2})
+    frame["adjudicator"] = ["human", "human", "gpt-4", "gpt-4"]
+    X = Mapping.propose(frame, columns={"adjudicator": "judge"}).apply(frame)[0]
+    assert X["judge"].tolist() == ["human", "human", "gpt-4", "gpt-4"]
+
+
+def test_both_models_of_a_battle_cannot_win():
+    frame = pd.DataFrame(
+        {"battle_id": [1, 1], "model": ["elk", "owl"], "judge": "human"}
+    ).assign(won=["win", "win"])
+    with pytest.raises(BattlesError, match="both models have won in 1 battles"):
+        Mapping.propose(frame).apply(frame)
+
+
+def test_a_rating_of_minus_one_is_no_score(tmp_path):
+    rows = [("p1", "elk", 4), ("p1", "owl", -1), ("p1", "yak", 2)]
+    frame = pd.DataFrame(rows, columns=["prompt_id", "model", "score"])
+    frame["judge"] = "human"
+    with pytest.warns(DataWarning, match="1 of 3 rows hold no verdict"):
+        X = Mapping.propose(frame).apply(frame)[0]
+    assert set(X["model_a"]) | set(X["model_b"]) == {"elk", "yak"}
