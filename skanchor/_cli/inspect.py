@@ -30,7 +30,11 @@ def inspect(options: argparse.Namespace) -> None:
     if mapping is None or not mapping.unclear:
         from skanchor.reports.overview import overview
 
-        X, y, _ = read_table(options)
+        X, y, counts = read_table(options)
+        if counts is not None:
+            # One row for each comparison, as all that follows counts rows.
+            at = X.index.repeat(counts)
+            X, y = X.drop(columns="count").loc[at].reset_index(drop=True), y[at]
         new = [] if options.no_new else options.new
         found = overview(X, y, groups_of(X, options.groups), new)
     print_result((_as_json if options.json else _as_text)(mapping, found))
