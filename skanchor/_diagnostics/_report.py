@@ -90,8 +90,8 @@ _RULES = (
     ),
     _Rule(
         "weak-judge", "judges", "sensitivity_z", SENSITIVITY_Z, np.inf,
-        "Judge {name!r} hardly tells models apart: its sensitivity is {value:.2g} "
-        "times its standard error.",
+        "Judge {name!r} hardly tells models apart as people do: its sensitivity is "
+        "{value:.2g} times its standard error.",
     ),
     # The variance that the error of one human score brings into the score differences
     # by which judges are calibrated, in their own: .002 where votes are plenty, .04 for
