@@ -105,8 +105,13 @@ def _repeated_flags(options: argparse.Namespace) -> list[str]:
     return [word for words in flags for word in words]
 
 
-def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
-    """Read the battles of a command: the table, its outcomes, and counts or None."""
+def read_table(
+    options: argparse.Namespace, read: tuple[Table, Mapping] | None = None
+) -> tuple[Any, Any, Any]:
+    """Read the battles of a command: the table, its outcomes, and counts or None.
+
+    ``read`` is what :func:`read_mapping` has returned, if it was called already.
+    """
     from skanchor._battles import split_battles
 
     if options.demo:
@@ -115,7 +120,7 @@ def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
         demo: Any = load_demo()
         X, y, counts = demo.data, demo.target, None
     else:
-        table, mapping = read_mapping(options)
+        table, mapping = read or read_mapping(options)
         X, y, counts = mapping.apply(table)
     renamed = dict(X.attrs.get("renamed", {}))
     X, y = split_battles(

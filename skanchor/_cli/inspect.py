@@ -18,9 +18,10 @@ def inspect(options: argparse.Namespace) -> None:
         raise BadInputError("-o goes with a FILE, not with --demo")
     if options.output and not options.output.endswith(".toml"):
         raise BadInputError(f"-o {options.output}: a mapping is a .toml file")
-    mapping, found = None, {}
+    read, mapping, found = None, None, {}
     if not options.demo:
-        mapping = read_mapping(options)[1]
+        read = read_mapping(options)
+        mapping = read[1]
         if options.output:
             from skanchor.io import write_atomically
 
@@ -30,7 +31,7 @@ def inspect(options: argparse.Namespace) -> None:
     if mapping is None or not mapping.unclear:
         from skanchor.reports.overview import overview
 
-        X, y, counts = read_table(options)
+        X, y, counts = read_table(options, read)
         if counts is not None:
             # One row for each comparison, as all that follows counts rows.
             at = X.index.repeat(counts)

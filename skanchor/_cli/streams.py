@@ -84,9 +84,6 @@ def show_own_warnings() -> list[Warning]:
     shown: list[Warning] = []
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        # A command may read a file twice; it warns of it once.
-        if str(message) in map(str, shown):
-            return
         if isinstance(message, Warning):
             shown.append(message)
         print_line(f"warning: {message}")

@@ -153,9 +153,8 @@ def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores(raw: pd.DataFrame) -> pd.DataFrame:
-    """Points of single answers; in MT-Bench -1 where the judge failed."""
-    score = _numbers(raw["score"], -np.inf, np.inf)
-    score = without_minus_one(score)
+    """Points of single answers."""
+    score = without_minus_one(_numbers(raw["score"], -np.inf, np.inf))
     prompt = "prompt_id" if "prompt_id" in raw else "question_id"
     names = ("model", "judge", "turn", "category", "response", "output")
     rated = raw[[name for name in names if name in raw]]

@@ -28,33 +28,8 @@ from skanchor.results.intervals import (
 class ScoreResult(ModelResult):
     """Scores of all models with their joint covariance.
 
-    Attributes
-    ----------
-    models : ndarray of shape (n_models,)
-        Labels.
-    is_new : ndarray of shape (n_models,)
-        Whether the model is new.
-    estimates : ndarray of shape (n_repeats, n_models)
-        Scores in logits, centred over the historical models.
-    covariances : ndarray of shape (n_repeats, n_models, n_models)
-        Their covariance in each repeat.
-    unbounded : ndarray of shape (n_models,)
-        Models whose score the data bound on one side at most; their error is infinite.
-    n_human, n_judge : ndarray of shape (n_models,)
-        Number of human and of judge rows of each model.
-    item_covariances : ndarray of shape (n_repeats, n_models, n_models) or None
-        Part of ``covariances`` that comes from item effects.
-    item_df : float
-        Degrees of freedom of that part.
-    inputs : Inputs
-        Which parts of the table were used: features, groups, and the columns ignored.
-    scale_z : float
-        One over the standard error of the logarithm of the scores' common scale. A
-        finite value makes intervals longer away from zero than towards it; with an
-        infinite value they are symmetric.
-    open_rows : OpenRows or None
-        Rows of models without a finite estimate, from which limits of their scores and
-        tests against the other models are computed.
+    Its attributes are described in :class:`skanchor.results.RankingResult`, which adds
+    ranks.
     """
 
     models: NDArray[Any]
