@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from skanchor._cli.streams import is_watched
 from skanchor._cli.values import BadInputError, by_name, refuse_typed
 
 if TYPE_CHECKING:
@@ -148,8 +147,7 @@ def _with_text_features(table: Any, names: list[str] | None) -> Any:
     from skanchor.features import ResponseFeatures
 
     pairs = list(zip(names[::2], names[1::2], strict=True))
-    features = ResponseFeatures(columns=pairs, verbose=int(is_watched()))
-    return features.fit_transform(table)
+    return ResponseFeatures(columns=pairs).fit_transform(table)
 
 
 def _without_votes(X: Any, models: list[str]) -> Any:
