@@ -222,9 +222,10 @@ def as_float(values: NDArray[Any], name: str) -> Array:
     result = np.asarray(values, dtype=np.float64)
     if _largest(result) > LARGEST:
         row = int(np.argmax(np.abs(np.nan_to_num(result)) > LARGEST))
-        what = "contains infinity" if np.isinf(result[row]) else "is too large"
+        is_infinite = np.isinf(result[row])
+        what = "contains infinity, first in" if is_infinite else "is too large in"
         raise BattlesError(
-            f"Feature {name!r} {what} in row {row}: {result[row]:.3g}. Rescale it, put a "
+            f"Feature {name!r} {what} row {row}, {result[row]:.3g}. Rescale it, put a "
             "number, or drop the row."
         )
     return result
