@@ -11,22 +11,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
+from skanchor._battles import HUMAN
 from skanchor._battles.checks import graded_in_part, graded_verdicts
 from skanchor._model.influence import group_matrix
-from skanchor._model.logistic import fit_logistic
-from skanchor._model.sources import sigmoid
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 
-PEOPLE = "human"
-"""In place of a judge, for the votes of people."""
-
-APART, APART_Z = 0.2, 3.0
-"""Difference between two levels, and that over its standard error, beyond which it is
-reported."""
-
-_UNKNOWN = {"level": np.nan, "level_error": np.nan}
+MOST_STEPS = 50
+"""Steps of Newton's method; a fit that needs more has no end."""
 
 FEWEST = 10
 """Ties, and rows that are none, below which a level is not estimated."""
@@ -51,80 +45,65 @@ def tie_table(sample: Sample) -> pd.DataFrame:
         alone: only these then have ties. Without a tie it is zero, as then nothing
         depends on it.
     """
-    X, tied, both_bad = sample.X, sample.tied, sample.both_bad
+    X, tied = sample.X, sample.tied
     rows = sample.counts | (X.is_usable & tied)
-    eta = X.logits()
-    fitted = np.isfinite(eta) & sample.counts & (sample.left_out is None)
-    graded = graded_verdicts(X, sample.y, sample.times, sample.counts)
-    in_part = np.logical_or(*graded_in_part(*graded))
-    table = {}
-    for m, source in enumerate([PEOPLE, *X.judges.tolist()], start=-1):
-        cut = X.by_judge(m)
-        at = cut.rows[fitted[cut.rows]]
-        table[source] = {
-            "rows": sample.number(cut.rows[rows[cut.rows]]),
-            "ties": sample.number(cut.rows[tied[cut.rows]]),
-            "both_bad": sample.number(cut.rows[both_bad[cut.rows]]),
-            **(
-                _UNKNOWN
-                if m >= 0 and in_part[m]
-                else _level(sample, at, eta[at], tied[at])
-            ),
-        }
-    return pd.DataFrame.from_dict(table, orient="index").rename_axis("source")
-
-
-def apart_from_people(table: pd.DataFrame) -> pd.Series:
-    """Differences between the level of a judge and that of people, where it matters.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`tie_table` gives it.
-
-    Returns
-    -------
-    Series
-        By judge.
-    """
-    if table.empty:
-        return pd.Series(dtype=float)
-    people, judges = table.loc[PEOPLE], table.drop(index=PEOPLE)
-    gap = judges["level"] - people["level"]
-    error = np.hypot(judges["level_error"], people["level_error"])
-    return gap[(gap.abs() > APART) & (gap.abs() > APART_Z * error)]
+    counts = [
+        sample.by_source(one)
+        for one in (rows, X.is_usable & tied, X.is_usable & sample.both_bad)
+    ]
+    table = pd.DataFrame(
+        np.array(counts, dtype=np.intp).T,
+        pd.Index([HUMAN, *X.judges.tolist()], name="source"),
+        ["rows", "ties", "both_bad"],
+    )
+    grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
+    in_part = np.append(False, graded_in_part(*grades).any(axis=0))
+    eta, levels = X.logits(), np.full((len(table), 2), np.nan)
+    fitted = np.isfinite(eta) & sample.counts
+    is_known = ~in_part & (sample.left_out is None)
+    for source in np.flatnonzero(is_known).tolist():
+        at = X.by_judge(source - 1).rows
+        at = at[fitted[at]]
+        levels[source] = _level(sample, at, eta[at], tied[at])
+    return table.assign(level=levels[:, 0], level_error=levels[:, 1])
 
 
 def _level(
     sample: Sample, at: NDArray[np.intp], eta: Array, tied: NDArray[np.bool_]
-) -> dict[str, float]:
+) -> tuple[float, float]:
     """Coefficient of the level in a logistic regression of ties, and its error.
 
     Beside it stands closeness, ``-log(2 cosh(eta / 2))``, whose coefficient is one
     under Davidson's model of ties.
     """
-    n_ties = sample.number(at[tied])
-    if not n_ties and sample.left_out is None:
-        return {"level": 0.0, "level_error": 0.0}
+    n_ties, unknown = sample.number(at[tied]), (np.nan, np.nan)
+    if not n_ties:
+        return 0.0, 0.0
     if min(n_ties, sample.number(at) - n_ties) < FEWEST:
-        return _UNKNOWN
-    X, weight = sample.X, sample.weight[at]
+        return unknown
+    X, weight = sample.X, sample.weight[at] / sample.weight[at].mean()
     assert X.scores is not None
     level = 0.5 * (X.scores[X.left[at]] + X.scores[X.right[at]])
     closeness = -np.logaddexp(0.5 * eta, -0.5 * eta)
     design = np.column_stack([np.ones(len(at)), closeness, level])
     design[:, 1:] -= np.average(design[:, 1:], axis=0, weights=weight)
-    y = tied.astype(np.float64)
-    fit = fit_logistic(design, y, weight)
-    p = sigmoid(design @ fit.coef)
-    hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
-    if not fit.converged or np.linalg.cond(hessian) > 1e12:
-        return _UNKNOWN
-    score = design * (weight * (y - p))[:, None]
-    answer = np.linalg.solve(hessian, [0.0, 0.0, 1.0])
-    values = score @ answer
+    coef, converged = np.array([logit(weight @ tied / weight.sum()), 1.0, 0.0]), False
+    # Newton's method, whose start is that model without the level. The decrement is in
+    # squared standard errors of a row.
+    for _ in range(MOST_STEPS):
+        p = expit(design @ coef)
+        hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
+        if converged or not np.linalg.cond(hessian) < 1e12:
+            break
+        gradient = design.T @ (weight * (tied - p))
+        step = np.linalg.solve(hessian, gradient)
+        coef, converged = coef + step, gradient @ step < 1e-10
+    if not (converged and np.linalg.cond(hessian) < 1e12):
+        return unknown
+    influence = design @ np.linalg.solve(hessian, [0.0, 0.0, 1.0])
+    values = influence * weight * (tied - p)
     each = values / sample.times[at]
     square = float(values @ each)
     if sample.groups is not None:
         square = float(np.sum((group_matrix(sample.groups[at]) @ each) ** 2))
-    return {"level": float(fit.coef[2]), "level_error": square**0.5}
+    return float(coef[2]), square**0.5
