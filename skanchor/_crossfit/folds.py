@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from skanchor._battles import Comparisons
 from skanchor._battles.grouping import RowGroups
-from skanchor._crossfit.source_kfold import SourceKFold
+from skanchor._crossfit.source_kfold import BLOCK, SourceKFold
 from skanchor._model.graph import components, count_components
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
@@ -53,8 +53,12 @@ class FoldPlan(Sequence[Split]):
         """The same folds of rows that were merged into cells of these sizes."""
         # All folds at once: rows that count for nothing fall before the first.
         n, width = len(size), self.n_folds + 1
-        at = cell.astype(np.intp) * width + self.fold + 1
-        number = np.bincount(at, minlength=n * width).reshape(n, width).T[1:]
+        number: Any = 0
+        for start in range(0, len(cell), BLOCK):
+            block = slice(start, start + BLOCK)
+            at = cell[block].astype(np.intp) * width + self.fold[block] + 1
+            number = number + np.bincount(at, minlength=n * width)
+        number = number.reshape(n, width).T[1:]
         return replace(self, cell=cell, shares=number / size)
 
     def __len__(self) -> int:
