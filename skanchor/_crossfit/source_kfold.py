@@ -228,5 +228,6 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     by_turn = np.empty_like(kind)
     by_turn[turn] = kind
     dealt = np.empty(len(turn), dtype=values.dtype)
-    dealt[np.argsort(by_turn, kind="stable")] = np.resize(values, len(turn))
+    repeated = np.tile(values, -(-len(turn) // len(values)))[: len(turn)]
+    dealt[np.argsort(by_turn, kind="stable")] = repeated
     return dealt[turn]
