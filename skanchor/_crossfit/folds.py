@@ -179,15 +179,20 @@ def wins_of_votes(sample: Sample, plan: FoldPlan) -> NDArray[np.bool_]:
     X, size = sample.X, len(sample.X.models)
     votes = np.flatnonzero(sample.counts & X.is_human & X.is_usable & ~X.involves_new)
     left, right, y = X.left[votes], X.right[votes], sample.y[votes]
-    wins = np.zeros((1 + plan.n_folds, size, size), dtype=bool)
-    for number, found in enumerate(wins, start=-1):
-        is_trained: Any = slice(None)
-        if number >= 0:
-            is_trained = plan.held_out(number)[votes] < 1.0
-        first, second, preferred = left[is_trained], right[is_trained], y[is_trained]
-        found[first[preferred > 0], second[preferred > 0]] = True
-        found[second[preferred < 1], first[preferred < 1]] = True
-    return wins
+    won, lost = y > 0, y < 1
+    # Votes by the pair of the preferred model and the other; a tie is of two pairs.
+    pair = np.append((left * size + right)[won], (right * size + left)[lost])
+    pair, pairs = pd.factorize(pair)
+    row = np.append(votes[won], votes[lost])
+    number = np.bincount(pair, minlength=len(pairs))
+    wins = np.zeros((1 + plan.n_folds, size * size), dtype=bool)
+    wins[0, pairs] = True
+    for fold in range(plan.n_folds):
+        is_lost = plan.held_out(fold)[row] >= 1.0
+        wins[1 + fold, pairs] = (
+            np.bincount(pair[is_lost], minlength=len(pairs)) < number
+        )
+    return wins.reshape(-1, size, size)
 
 
 def place_all_models(wins: NDArray[np.bool_], X: Comparisons) -> bool:
