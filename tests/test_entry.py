@@ -97,6 +97,7 @@ def scaled(factor):
 
 
 TEXTS = "Expected bytes"
+COUNTS = "holds numbers of equal rows: it needs weights='frequency', and rows without"
 FEATURE = "Feature 'x1' is missing, infinite or too large in"
 BAD = {
     "no model_b": (
@@ -170,21 +171,23 @@ BAD = {
         lambda: history().assign(shown_first="left"),
         BattlesError, r"'shown_first' holds \['left'\]", {}),
     "a weight below zero": (
-        lambda: weighed(-1.0), ValueError, "Negative values", {}, {"weight": "w"}),
+        lambda: weighed(-1.0), ValueError, "Negative values",
+        {"large": COUNTS},
+        {"weight": "w"}),
     "a missing weight": (
-        lambda: weighed(np.nan), ValueError, "NaN", {}, {"weight": "w"}),
+        lambda: weighed(np.nan), ValueError, "NaN", {"large": COUNTS}, {"weight": "w"}),
     "weights of zero": (
         lambda: weighed(0.0, 0.0), ValueError, "at least one non-zero number",
-        {},
+        {"large": COUNTS},
         {"weight": "w"}),
     "weights that are text": (
         lambda: history().assign(w="a"), (ValueError, BattlesError), "must be numbers",
-        {"large": "cannot be counted or added up"},
+        {"large": COUNTS},
         {"weight": "w"}),
     "counts that are no whole numbers": (
         lambda: weighed(1.5), BattlesError,
         r"must be whole numbers: 1 are not, the first is 1.5",
-        {"large": "must be whole numbers"},
+        {"large": COUNTS},
         {"weight": "w", "weights": "frequency"}),
 }  # fmt: skip
 
@@ -259,7 +262,9 @@ GOOD = {
 @pytest.mark.parametrize("case", GOOD)
 def test_a_good_table_gives_the_same_fit(case):
     make, given = GOOD[case]
-    one, *others = (take(road, make(), **given) for road in ROADS)
+    # Weights of rows with features need rows in memory.
+    roads = ROADS[:2] if "weight" in given else ROADS
+    one, *others = (take(road, make(), **given) for road in roads)
     for other in others:
         assert other.models.tolist() == one.models.tolist()
         assert other.judges.tolist() == one.judges.tolist()

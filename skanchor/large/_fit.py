@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._crossfit import item_effects as treatments
+from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.stages import fit_stages
+from skanchor._crossfit.stages import FittedStages, fit_stages
 from skanchor._crossfit.state import HeldOut, StoredFits
-from skanchor._diagnostics import FitSums
+from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
@@ -26,7 +27,7 @@ from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.history import check_linear
+from skanchor.history import HistoryState, check_linear
 from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
@@ -38,6 +39,62 @@ NEAR = 1.0
 """Squared distance of a fit from the point of its sums, in squared standard errors, at
 which the sums stand for the rows. What they miss is of its order, divided by the root
 of the number of rows."""
+
+
+def fit_rows(
+    settings: AnchorPipeline,
+    drawn: Sample,
+    alone: Sample,
+    reader: Reader,
+    passes: Passes,
+) -> tuple[HistoryState, list[FoldPlan]]:
+    """Fit a sample, pass over all rows, and put the state of a history together.
+
+    Parameters
+    ----------
+    settings : AnchorPipeline
+        Unfitted.
+    drawn : Sample
+        Rows of judges and all kinds of votes, each standing for several.
+    alone : Sample
+        Rows that show the dispersion of residuals: the same, or where there are groups,
+        the sampled rows and all votes one by one.
+    reader, passes
+        The data set.
+
+    Returns
+    -------
+    state : HistoryState
+    plans : list of FoldPlan
+    """
+    everyone, admitted = settings.admitted(drawn)
+    if len(everyone.X.models) == len(admitted.X.models):
+        everyone = admitted
+    X = admitted.X
+
+    def in_roles(sample: Sample) -> Sample:
+        battles = sample.X.relabel(X.models, X.judges).with_columns(new_models=())
+        return sample.with_battles(battles)
+
+    reader = replace(reader, sample=in_roles(reader.sample))
+    alone = admitted if alone is drawn else in_roles(alone)
+    full = _fit_sample(settings, admitted, alone)
+    known = _fit_sums(settings, full, alone, reader, passes)
+    fits, totals = _fit_folds(full, known, alone, reader, passes)
+    n_splits = reader.n_splits
+    plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
+    chain = replace(full.chain, calibrator=known.fit.calibrated())
+    state = HistoryState.assembled(
+        replace(full, chain=chain),
+        everyone,
+        fits,
+        totals["sums"],
+        ItemCheck.of(known.test, X.judges.tolist()),
+        repeats=(n_splits,) * reader.n_repeats,
+        items=known.items,
+        treatment=known.treatment,
+    )
+    return state, plans
 
 
 # ------------------------------------------------------------------ tasks of the passes
@@ -102,26 +159,16 @@ def folds(
         for number, test in enumerate(zip(*tests, strict=True), start=repeat * n):
             one = HeldOut.of(fits[number], test, is_grouped=reader.is_grouped)
             found["test", number] = one
-    plan = np.where(sample.counts, plan, -1).astype(np.int16)
-    if reader.counts:
-        # As in memory, the plan numbers the rows that a row stands for.
-        plan = np.repeat(plan, batch.weight.astype(np.intp), axis=1)
-    return {**found, "plan": [plan]}
+    return {**found, "plan": [np.where(sample.counts, plan, -1).astype(np.int16)]}
 
 
 # ---------------------------------------------------------------------------- all rows
 @dataclass(frozen=True, eq=False)
-class LargeFit:
-    """The fit of all rows, or of sampled ones that stand for them.
+class SumFit:
+    """The fit of all rows from sums.
 
     Attributes
     ----------
-    full : FullFit
-        Sampled rows of judges and all kinds of votes, each standing for several, and
-        their fit without item effects.
-    alone : Sample
-        Rows that show the dispersion of residuals: the same, or where there are groups
-        or weights, the sampled rows and all votes one by one.
     fit : PipelineFit
         Fit of all rows; its rows are the sampled ones.
     sources : list of list of ExpandedRows
@@ -134,26 +181,34 @@ class LargeFit:
         What becomes of them.
     """
 
-    full: FullFit
-    alone: Sample
     fit: PipelineFit
     sources: list[list[Any]]
     items: ItemCovariance | None
     test: ItemTest
     treatment: str
 
-    def steps(self, known: PipelineFit, **settings: bool) -> Any:
-        """Minimisations of a fit, with these settings in the place of its own."""
-        plugged = self.full.plugged
-        settings = {"is_joint": plugged.is_joint, **settings}
-        return known.steps(plugged.excluded_judges, **settings)
 
-    def noise(self, known: PipelineFit, *, without_items: bool = True) -> Array:
-        """Dispersion of each source at a fit without its item effects."""
-        calibrator, X = known.calibrated(), self.alone.X
-        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
-        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
-        return rows.dispersions(without_items=without_items)
+def _fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> FullFit:
+    """Fit the sampled rows; refuse settings under which sums stand for no rows."""
+    stages = anchor.stages()
+    full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
+    check_linear(full)
+    if alone is sample:
+        return full
+    with WarningLog():
+        # The votes by kind have told all that there is to warn of.
+        btl = clone(stages.btl).set_params(disconnected="warn")
+        found = btl.fit_sample(alone).covariance_
+    fits = full.chain, _two_step(full.plugged)
+    for one in {id(c.btl): c.btl for c in fits if c is not None}.values():
+        is_open = ~np.isfinite(one.covariance_)
+        one.covariance_ = np.where(is_open, one.covariance_, found)
+    return full
+
+
+def _two_step(plugged: FittedStages) -> FittedStages | None:
+    """What the test for item effects is of, if votes alone give finite scores."""
+    return plugged.two_step if plugged.is_joint else plugged
 
 
 def _laid_out(
@@ -169,33 +224,31 @@ def _laid_out(
     return known.with_score_bounds(full.stages.arrival.score_bounds)
 
 
-def fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> LargeFit:
-    """Fit the sampled rows; refuse settings under which sums stand for no rows."""
-    stages = anchor.stages()
-    full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
-    check_linear(full)
-    plugged = full.plugged
-    if alone is not sample:
-        with WarningLog():
-            # The votes by kind have told all that there is to warn of.
-            btl = clone(stages.btl).set_params(disconnected="warn")
-            found = btl.fit_sample(alone).covariance_
-        fits = full.chain, plugged.two_step if plugged.is_joint else plugged
-        for one in {id(c.btl): c.btl for c in fits if c is not None}.values():
-            is_open = ~np.isfinite(one.covariance_)
-            one.covariance_ = np.where(is_open, one.covariance_, found)
-    fit = _laid_out(full, plugged.X, plugged.calibrator)
-    return LargeFit(full, alone, fit, [], None, ItemTest(), "none")
+def _noise(known: PipelineFit, alone: Sample, *, without_items: bool = True) -> Array:
+    """Dispersion of each source at a fit without its item effects."""
+    calibrator, X = known.calibrated(), alone.X
+    X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
+    rows = PipelineFit.of(alone.with_battles(X), calibrator)
+    return rows.dispersions(without_items=without_items)
 
 
-def fit_sums(
-    anchor: AnchorPipeline, start: LargeFit, reader: Reader, passes: Passes
-) -> LargeFit:
+def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
+    """Sums about a point in the place of rows."""
+    return [one for key, one in totals.items() if key[:2] == (name, repeat)]
+
+
+def _fit_sums(
+    anchor: AnchorPipeline,
+    full: FullFit,
+    alone: Sample,
+    reader: Reader,
+    passes: Passes,
+) -> SumFit:
     """Newton's method over all rows, with one pass for each step."""
     prior, items, test = treatments.read_prior(anchor.item_prior), None, ItemTest()
-    full, plugged, known, two = start.full, start.full.plugged, start.fit, None
-    # What the test for item effects is of, if votes alone give finite scores.
-    two_step = plugged.two_step if plugged.is_joint else plugged
+    plugged, two, two_step = full.plugged, None, _two_step(full.plugged)
+    excluded = plugged.excluded_judges
+    known = _laid_out(full, plugged.X, plugged.calibrator)
     if two_step is not None:
         error = treatments.score_error_of(two_step.btl, two_step.X.models)
         two = _laid_out(full, two_step.X, two_step.calibrator)
@@ -206,7 +259,7 @@ def fit_sums(
         totals = passes.run(all_rows, reader, plugged.calibrator, points)
         sources = [_by_source(totals, "full", r) for r in range(reader.n_repeats)]
         if two is not None:
-            noise = start.noise(two, without_items=False)
+            noise = _noise(two, alone, without_items=False)
             judges = {
                 key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
                 for key, one in totals.items()
@@ -215,7 +268,7 @@ def fit_sums(
             test = item_test(two.fit, judges, error)
             sums = _by_source(totals, "two-step", 0)
             # All votes are in the sample: their step has been made.
-            two = two.by_sums(sums, start.steps(two, is_joint=False)[1:2])
+            two = two.by_sums(sums, two.steps(excluded, is_joint=False)[1:2])
             far = two.distance(sums)
         choice = treatments.choose_item_effects(
             anchor.item_effects, plugged.X, test, prior
@@ -223,9 +276,10 @@ def fit_sums(
         X, calibrator, items = known.annotate(known.sample.X), known.calibrated(), None
         if choice.item_effects == "random":
             rows = replace(_laid_out(full, X, calibrator), sources=sources[0])
-            items = treatments.item_covariance_of(rows, start.noise(known), prior)
+            items = treatments.item_covariance_of(rows, _noise(known, alone), prior)
         known = _laid_out(full, X, calibrator, items)
-        known = known.by_sums(sources[0], start.steps(known))
+        steps = known.steps(excluded, is_joint=plugged.is_joint)
+        known = known.by_sums(sources[0], steps)
         if max(known.distance(sources[0]), far) <= NEAR:
             break
     else:
@@ -234,41 +288,24 @@ def fit_sums(
     if items is not None:
         treatments.warn_of_covariance(items, prior, len(X.models))
         items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
-    treatment = choice.item_effects
-    return LargeFit(full, start.alone, known, sources, items, test, treatment)
-
-
-def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
-    """Sums about a point in the place of rows."""
-    return [one for key, one in totals.items() if key[:2] == (name, repeat)]
+    return SumFit(known, sources, items, test, choice.item_effects)
 
 
 # ------------------------------------------------------------------------------- folds
-def fit_folds(
-    known: LargeFit, reader: Reader, passes: Passes
+def _fit_folds(
+    sampled: FullFit, known: SumFit, alone: Sample, reader: Reader, passes: Passes
 ) -> tuple[StoredFits, dict[Any, Any]]:
     """Fit every fold from the sums, and pass once over the rows that each holds out.
 
-    Parameters
-    ----------
-    known : LargeFit
-        Fit of all rows.
-    reader, passes
-        The data set.
-
-    Returns
-    -------
-    fits : StoredFits
-        Fits, and sums of the rows that they hold out.
-    totals : dict
-        What else that pass has found.
+    Returns the fits, and what else that pass has found.
     """
-    fit, debiaser = known.fit, known.full.chain.debiaser
+    fit, plugged, debiaser = known.fit, sampled.plugged, sampled.chain.debiaser
     assert debiaser is not None
+    steps = fit.steps(plugged.excluded_judges, is_joint=plugged.is_joint)
     curvature = {rows.source: rows.curvature_of_rows for rows in known.sources[0]}
     prior, trained = debiaser.weighing_.prior(fit.fit, curvature), []
     for sources in known.sources:
-        full = FitOfAllRows.of(fit.fit, known.steps(fit), sources, fit.bounds, prior)
+        full = FitOfAllRows.of(fit.fit, steps, sources, fit.bounds, prior)
         for number in range(reader.n_splits):
             weights = [rows.training(number) for rows in sources]
             found = full.refitted(weights)
@@ -283,7 +320,7 @@ def fit_folds(
                 )
                 grams[rows.source] = grams[rows.source] + (there - here)
             trained.append((found, grams))
-    noise = known.noise(fit)
+    noise = _noise(fit, alone)
     noise = np.where(noise < NO_DISPERSION, 1.0, noise)
     fits, calibrator = [one for one, _ in trained], fit.calibrated()
     totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
