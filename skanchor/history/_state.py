@@ -281,7 +281,7 @@ class HistoryState:
         """
         sample, chain, btl = full.sample, full.chain, full.chain.btl
         X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
-        shares, _ = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+        shares, _ = graded_verdicts(X, sample.y, sample.times, sample.counts)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
         left_out, all_models = models_left_out(full.stages, everyone, sample), None
         if left_out is not None:
@@ -345,7 +345,7 @@ class HistoryState:
         """Warn of judges who graded the verdicts on old models or on new ones alone."""
         X = admitted.X
         shares, numbers = graded_verdicts(
-            X, admitted.y, admitted.multiplicity, admitted.counts
+            X, admitted.y, admitted.times, admitted.counts
         )
         # It is not stored how many verdicts a judge has: many, by their purpose.
         shares[0], numbers[0] = self.graded, 1e9
