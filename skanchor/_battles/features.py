@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -86,6 +85,11 @@ def without_declaration(name: str) -> str:
     return inner if smells_of_outcome(inner) else name
 
 
+def sides_of(names: Iterable[str]) -> list[str]:
+    """Names of the two columns of each pair."""
+    return [name + side for name in names for side in _SIDES]
+
+
 def other_side(name: str) -> str | None:
     """Name of the other column of a pair such as ``length_a`` and ``length_b``."""
     side = _SIDES.get(name[-2:])
@@ -136,29 +140,26 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             (suspects if is_suspect else features).append(stem)
         elif kinds == {"text"} and all(map(_holds_numbers, sides)):
             numbers.append(stem)
-    _warn_of_pairs(
-        numbers,
-        "hold numbers as text, which is no feature; convert them to numbers to use "
-        "them.",
-        "numbers-as-text",
-    )
-    _warn_of_pairs(
-        suspects,
-        "are left out: by their names they hold the outcome or ids, no features of "
-        "responses. Leave them out with drop_features, or name those that are features "
-        "in features.",
-        "suspect-features",
-    )
+    for code, found, what in (
+        (
+            "numbers-as-text",
+            numbers,
+            "hold numbers as text, which is no feature; convert them to numbers to use "
+            "them.",
+        ),
+        (
+            "suspect-features",
+            suspects,
+            "are left out: by their names they hold the outcome or ids, no features of "
+            "responses. Leave them out with drop_features, or name those that are "
+            "features in features.",
+        ),
+    ):
+        if found:
+            names = ", ".join(f"{stem}_a and {stem}_b" for stem in found)
+            text = f"Columns {names} {what}"
+            warn(DataWarning(text, code=code, subject=sides_of(found)), stacklevel=7)
     return tuple(features)
-
-
-def _warn_of_pairs(stems: list[str], what: str, code: str) -> None:
-    """Warn of pairs of columns that are not used."""
-    if stems:
-        names = ", ".join(f"{stem}_a and {stem}_b" for stem in stems)
-        columns = [stem + side for stem in stems for side in _SIDES]
-        message = f"Columns {names} {what}"
-        warn(DataWarning(message, code=code, subject=columns), stacklevel=8)
 
 
 def feature_kind(column: nw.Series[Any]) -> str:
@@ -180,24 +181,17 @@ def _are_numbers(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _first_word(column: nw.Series[Any]) -> str:
     """Part of an error: the first text that is not a number; empty if all are."""
-    for row, text in enumerate(column.cast(nw.String).to_list()):
-        if text is not None and not is_number(text):
-            return f"; row {row} of {column.name} holds {text!r:.60}"
-    return ""
+    texts = pd.Series(column.to_list(), dtype=object)
+    words = np.flatnonzero(texts.notna() & pd.to_numeric(texts, errors="coerce").isna())
+    if not len(words):
+        return ""
+    return f"; row {words[0]} of {column.name} holds {texts[words[0]]!r:.60}"
 
 
 def _holds_numbers(column: nw.Series[Any]) -> bool:
     """Whether the first few texts of a column are numbers."""
     head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
-    return bool(head) and all(map(is_number, head))
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    return bool(head) and bool(np.isfinite(pd.to_numeric(head, errors="coerce")).all())
 
 
 # ----------------------------------------------------------------------------- values

@@ -55,7 +55,7 @@ def tie_table(sample: Sample) -> pd.DataFrame:
     rows = sample.counts | (X.is_usable & tied)
     eta = X.logits()
     fitted = np.isfinite(eta) & sample.counts & (sample.left_out is None)
-    graded = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+    graded = graded_verdicts(X, sample.y, sample.times, sample.counts)
     in_part = np.logical_or(*graded_in_part(*graded))
     table = {}
     for m, source in enumerate([PEOPLE, *X.judges.tolist()], start=-1):
@@ -122,8 +122,8 @@ def _level(
         return _UNKNOWN
     score = design * (weight * (y - p))[:, None]
     answer = np.linalg.solve(hessian, [0.0, 0.0, 1.0])
-    values, times = score @ answer, sample.multiplicity_of(at)
-    each = values if times is None else values / times
+    values = score @ answer
+    each = values / sample.times[at]
     square = float(values @ each)
     if sample.groups is not None:
         square = float(np.sum((group_matrix(sample.groups[at]) @ each) ** 2))

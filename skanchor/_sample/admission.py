@@ -89,10 +89,10 @@ def admit_to_inference(
     X = decide_roles(sample.X, sample.weight, new_models)
     check_ranking(X, new_models)
     sample = sample.with_battles(X)
-    warn_of_contradicting_judges(X, sample.y, sample.weight, sample.multiplicity)
+    warn_of_contradicting_judges(X, sample.y, sample.weight, sample.times)
     if sample.groups is not None and len(X.judges) > 1:
         warn_of_runs(X, sample.y, np.unique(sample.groups, return_inverse=True)[1])
-    grades = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+    grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
     warn_of_other_grades(X.judges, *grades)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.

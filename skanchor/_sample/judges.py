@@ -163,7 +163,7 @@ def _separating_features(sample: Sample, m: int, learner: Any) -> str:
     if not len(free) or fit_logistic(columns, y[some], weight[some]).converged:
         return ""
     span = learner.span(pairs)
-    split = separation_of(span[:, free], y, sample.multiplicity_of(rows))
+    split = separation_of(span[:, free], y, sample.times[rows])
     if not len(split.columns) or 2 * split.n_rows < sample.number(rows):
         return ""
     names = span_names(learner, tuple(X.feature_names), span.shape[1])
@@ -190,7 +190,7 @@ def _rows_by_judge(sample: Sample, *, historical: bool = False) -> dict[Any, int
     rows = sample.counts & (X.judge >= 0)
     if historical:
         rows &= ~X.involves_new
-    times = sample.multiplicity_of(rows)
+    times = sample.times[rows]
     numbers = np.bincount(X.judge[rows], times, len(X.judges)).astype(int)
     return dict(zip(X.judges.tolist(), numbers.tolist(), strict=True))
 

@@ -15,6 +15,7 @@ from skanchor._battles import Comparisons, as_frame, usable_features
 from skanchor._battles.grouping import (
     AUTO,
     PROMPT_COLUMN,
+    find_groups,
     label_codes,
     prompt_groups,
 )
@@ -29,7 +30,7 @@ from skanchor.warning_log import warn
 # ------------------------------------------------------------------------- admission
 def admit_rows(
     rules: RowRules,
-    X: Battles,
+    X: Any,
     y: ArrayLike,
     sample_weight: Any,
     groups: Any,
@@ -53,11 +54,12 @@ def admit_rows(
     labels : ndarray or None
         Labels of the groups, by code.
     """
-    sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
+    found = find_groups(groups, X, len(X))
+    sample = Sample.admit(X, y, sample_weight, found)
     if sample.raters is not None:
         sample = sample.without_raters()
         warn_of_raters(sample.inputs.n_raters)
-    return rules.apply(sample, lists_rows=lists_rows), labels
+    return rules.apply(sample, lists_rows=lists_rows), found.labels
 
 
 def warn_of_raters(number: int) -> None:

@@ -17,7 +17,13 @@ from skanchor._battles import HUMAN, Comparisons
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
-from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
+from skanchor._crossfit.folds import (
+    FoldPlan,
+    places_all_models,
+    rows_held_out,
+    scales_of_training,
+    training_set,
+)
 from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.one_fold import check_placed
@@ -275,7 +281,7 @@ class HistoryState:
         """
         sample, chain, btl = full.sample, full.chain, full.chain.btl
         X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
-        shares, _ = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+        shares, _ = graded_verdicts(X, sample.y, sample.times, sample.counts)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
         left_out, all_models = models_left_out(full.stages, everyone, sample), None
         if left_out is not None:
@@ -339,7 +345,7 @@ class HistoryState:
         """Warn of judges who graded the verdicts on old models or on new ones alone."""
         X = admitted.X
         shares, numbers = graded_verdicts(
-            X, admitted.y, admitted.multiplicity, admitted.counts
+            X, admitted.y, admitted.times, admitted.counts
         )
         # It is not stored how many verdicts a judge has: many, by their purpose.
         shares[0], numbers[0] = self.graded, 1e9
@@ -423,10 +429,12 @@ def _stored_fits(
     sample, sources, trained, tests = full.sample, start.sources, [], []
     is_grouped = sample.groups is not None
     for plan in plans:
-        for number in range(plan.n_folds):
+        is_placed = places_all_models(sample, plan)
+        for number, scales in enumerate(scales_of_training(sample, plan)):
             with located(f"Fold {number}"):
-                training = training_set(sample, plan.held_out(number))
-                check_placed(full, training)
+                training = training_set(sample, plan.held_out(number), scales)
+                if not is_placed[number]:
+                    check_placed(full, training)
                 weights = [training.weight[rows.rows] for rows in sources]
                 fit = start.refitted(weights)
             trained.append((fit, dict(grams_of(fit, sources, weights))))
