@@ -17,6 +17,7 @@ from skanchor._crossfit.folds import (
     FoldPlan,
     check_training_sets,
     rows_held_out,
+    scales_of_training,
     training_set,
 )
 from skanchor._crossfit.full_fit import FullFit
@@ -139,9 +140,10 @@ def _fit_arrivals(
     rows, folds = with_codes(rows, arrivals, codes), []
     for plan in plans:
         check_training_sets(arrivals, plan, is_joint=True)
-        for number in range(plan.n_folds):
-            weight = training_set(arrivals, plan.held_out(number)).weight
-            test = rows_held_out(rows, plan.held_out(number))
+        for number, scales in enumerate(scales_of_training(arrivals, plan)):
+            share = plan.held_out(number)
+            weight = training_set(arrivals, share, scales).weight
+            test = rows_held_out(rows, share)
             folds.append(([weight[part.rows] for part in rows], test))
     X, bounds = arrivals.X, stages.arrival.score_bounds
     placed = state.fits.place(X.is_new, rows, folds, bounds)

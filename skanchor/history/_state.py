@@ -17,7 +17,13 @@ from skanchor._battles import HUMAN, Comparisons
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
-from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
+from skanchor._crossfit.folds import (
+    FoldPlan,
+    places_all_models,
+    rows_held_out,
+    scales_of_training,
+    training_set,
+)
 from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.one_fold import check_placed
@@ -423,10 +429,12 @@ def _stored_fits(
     sample, sources, trained, tests = full.sample, start.sources, [], []
     is_grouped = sample.groups is not None
     for plan in plans:
-        for number in range(plan.n_folds):
+        is_placed = places_all_models(sample, plan)
+        for number, scales in enumerate(scales_of_training(sample, plan)):
             with located(f"Fold {number}"):
-                training = training_set(sample, plan.held_out(number))
-                check_placed(full, training)
+                training = training_set(sample, plan.held_out(number), scales)
+                if not is_placed[number]:
+                    check_placed(full, training)
                 weights = [training.weight[rows.rows] for rows in sources]
                 fit = start.refitted(weights)
             trained.append((fit, dict(grams_of(fit, sources, weights))))

@@ -53,7 +53,7 @@ class Facts:
     command : str, default=""
         The command that makes the same again.
     **layout : dict
-        ``scale``, ``anchor``, ``sort`` and ``ranks`` of the leaderboard.
+        ``scale`` and ``anchor`` of the leaderboard.
     """
 
     def __init__(
