@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import Comparisons, as_frame, usable_features
+from skanchor._battles import Comparisons, Outcomes, as_frame, usable_features
 from skanchor._battles.grouping import (
     AUTO,
     PROMPT_COLUMN,
@@ -24,6 +24,7 @@ from skanchor._crossfit.folds import FoldPlan, make_plans
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io import join_tables
 from skanchor.warning_log import warn
 
 
@@ -180,6 +181,37 @@ def _warn_of_judges(
             f"their {counts[strange].sum()} rows are left out."
         )
         warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
+
+
+def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """Concatenate two tuples of (X, y, sample_weight, groups).
+
+    A missing weight counts as one.
+    """
+    parts = past, late
+    frames = [as_frame(part[0]) for part in parts]
+    if any(frame is None for frame in frames):
+        raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
+    tables = [frame.to_pandas() for frame in frames if frame is not None]
+    y = [Outcomes.encode(part[1], named=True).values for part in parts]
+    weights, (one, other) = None, (past[3], late[3])
+    if past[2] is not None or late[2] is not None:
+        given = zip(tables, (past[2], late[2]), strict=True)
+        weights = np.concatenate(
+            [np.ones(len(table)) if w is None else np.asarray(w) for table, w in given]
+        )
+    groups = one
+    named = [each is None or isinstance(each, str) for each in (one, other)]
+    if not any(named):
+        groups = np.concatenate(
+            [np.asarray(each, dtype=object) for each in (one, other)]
+        )
+    elif not all(named) or one != other:
+        raise BattlesError(
+            "Old and new rows need groups of one kind: none, those of a column that "
+            "both have, or labels of all rows."
+        )
+    return join_tables(tables), np.concatenate(y), weights, groups
 
 
 # ---------------------------------------------------------------------------- groups

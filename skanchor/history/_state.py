@@ -40,6 +40,7 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, LearnerError, located
 from skanchor.history._rows import warn_of_features
+from skanchor.pipeline import AnchorPipeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +169,8 @@ class HistoryState:
         The rows as counts; None if rows have features, groups or weights.
     unit : float
         The user's weight that is one here, for arrivals, too.
+    tables : tuple of str
+        Digest of each table that was added, by which one that comes again is noticed.
 
     Examples
     --------
@@ -203,6 +206,7 @@ class HistoryState:
     fingerprints: Mapping[Any, str] = field(default_factory=dict)
     counts: RowCounts | None = None
     unit: float = 1.0
+    tables: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -399,6 +403,31 @@ class HistoryState:
         btl.unbounded_ = self.unbounded[voted]
         btl.covariance_ = np.diag(self.human_errors[voted] ** 2)
         return btl
+
+
+def check_settings(anchor: AnchorPipeline) -> None:
+    """Refuse settings that a history cannot have."""
+    stages = anchor.stages()
+    if anchor.new_models is not None:
+        raise ValueError(
+            "new_models of the anchor must be None: a history has no new models, "
+            "and of arrivals all are new that it does not know."
+        )
+    if stages.debiaser is None:
+        raise BattlesError(
+            "debiaser='passthrough' has no standard errors, so there is no history "
+            "to store."
+        )
+    if stages.btl.bias is not None:
+        raise LearnerError(
+            "A history cannot be stored where people have a bias of their own "
+            "(human_bias): fit all rows together, or keep it with human_bias=None."
+        )
+    if stages.arrival.equation != "likelihood":
+        raise BattlesError(
+            "A history places new models by the likelihood: set the equation of "
+            "the arrival to 'likelihood', or fit AnchorPipeline on all rows."
+        )
 
 
 def check_linear(full: FullFit) -> None:

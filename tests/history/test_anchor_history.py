@@ -536,6 +536,25 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
         history.update(history.state_, past[rest], past=(old, past))
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", ["counts", "rows"])
+def test_rows_that_are_added_again_are_told(given, tmp_path):
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    X, y = X[~late].reset_index(drop=True), y[~late]
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
+    history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
+    past = None if given == "counts" else (X[:1200], y[:1200])
+    added = X[1200:1800], y[1200:1800]
+    assert not any("already" in str(one) for one in said(
+        lambda: history.update(*added, past=past)))  # fmt: skip
+    history.save(tmp_path / "history")
+    history = AnchorHistory.load(tmp_path / "history")
+    for again in (added, (X[:1200], y[:1200])):
+        found = said(lambda again=again: history.update(*again, past=past))
+        assert sum("already: they count twice" in str(one) for one in found) == 1
+
+
 def _positions(history):
     fits = history.state_.fits
     return fits.x[0][fits.layout.position_effects][1:]
