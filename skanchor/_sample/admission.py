@@ -153,8 +153,9 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     if not (X.is_human & X.is_usable).any():
         raise BattlesError(
             f"No row is by a human: column 'judge' holds {X.judges.tolist()[:10]}. "
-            "Rows of people have the label 'human', or one that is named in human. If "
-            f"there are none, add the rows of people on the same models. {_ALL_SOURCES}"
+            "Rows of people have the label 'human'; of another label, name it in "
+            "human. If there are none, add the rows of people on the same models. "
+            f"{_ALL_SOURCES}"
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
