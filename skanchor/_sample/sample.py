@@ -243,6 +243,13 @@ class Sample:
             float(np.average(values, weights=self.times[rows])) if len(rows) else np.nan
         )
 
+    def by_source(self, rows: NDArray[np.bool_], values: Any = 1.0) -> Array:
+        """Sum of values over some rows of the table, of people and of each judge."""
+        at = np.flatnonzero(rows)
+        each = self.times[at] * np.broadcast_to(values, len(self))[at]
+        sums = np.bincount(self.X.judge[at] + 1, each, 1 + len(self.X.judges))
+        return sums.astype(np.float64)
+
     @property
     def y(self) -> Array:
         """Preference for the first side of each row, in [0, 1]."""
