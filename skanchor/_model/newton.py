@@ -23,7 +23,7 @@ _SAFE_MOVE = 0.5
 changes by less than a factor of exp(1/2), so that the loss falls. A Hessian serves as
 long as the logits have moved by no more since it was computed."""
 
-_SLOW = 0.1
+_SLOW = 0.4
 """Ratio of successive decrements above which the Hessian is computed anew."""
 
 _MOST_HALVES = 30
