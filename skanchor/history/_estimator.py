@@ -26,7 +26,7 @@ from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._fingerprints import check_fingerprints
 from skanchor.history._place import place
-from skanchor.history._rows import admit_rows, groups_of_arrivals, join_rows
+from skanchor.history._rows import admit_rows, join_rows
 from skanchor.history._state import HistoryState, check_settings
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.pipeline import AnchorPipeline
@@ -137,7 +137,7 @@ class AnchorHistory(BaseEstimator):
         """
         rules = RowRules.of(self.settings())
         with WarningLog() as log:
-            sample, labels = admit_rows(rules, X, y, sample_weight, groups)
+            sample, labels = admit_rows(rules, (X, y, sample_weight, groups))
             self.fit_sample(sample, labels, fingerprints)
         # By which an update with the same rows is noticed.
         self.state_ = replace(self.state_, tables=(sample.digest,))
@@ -277,11 +277,11 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         check_fingerprints(self.fingerprints_, fingerprints)
         fingerprints = {**self.fingerprints_, **(fingerprints or {})}
-        state, rows = self.state_, None
+        state, late, rows = self.state_, (X, y, sample_weight, groups), None
         if past is not None:
             # Without weights and groups, these are the defaults.
             old = (*past, *(None, AUTO)[len(past) - 2 :])
-            rows = join_rows(old, (X, y, sample_weight, groups))
+            rows = join_rows(old, late)
         elif state.counts is None:
             what = "weights" if state.n_groups is None else "groups"
             what = "features" if state.features else what
@@ -291,9 +291,8 @@ class AnchorHistory(BaseEstimator):
                 "the rows of the history, too, as past.",
             )
         with WarningLog() as log:
-            groups = groups_of_arrivals(groups, X, are_stored=rows is not None)
-            late, _ = admit_rows(self._rules, X, y, sample_weight, groups)
-        digest = late.digest
+            added, _ = admit_rows(self._rules, late, are_stored=rows is not None)
+        digest = added.digest
         if rows is not None:
             # What is said of all rows is said of these.
             log.found.clear()
@@ -301,7 +300,7 @@ class AnchorHistory(BaseEstimator):
         else:
             assert state.counts is not None
             with log:
-                sample, cv = state.counts.with_rows(late), state.repeats[0]
+                sample, cv = state.counts.with_rows(added), state.repeats[0]
                 # Folds are drawn: a plan is of the old rows alone.
                 self.fit_sample(sample, None, fingerprints, cv=cv)
         if digest in state.tables:

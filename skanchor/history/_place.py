@@ -37,7 +37,6 @@ from skanchor.history._rows import (
     admit_rows,
     arrival_plans,
     group_codes,
-    groups_of_arrivals,
     with_models,
 )
 from skanchor.history._state import HistoryState, with_codes
@@ -73,10 +72,8 @@ def place(
     AnchorResult
         Without the warnings of its diagnostics.
     """
-    X, y, sample_weight, groups = rows
     are_stored = state.n_groups is not None
-    groups = groups_of_arrivals(groups, X, are_stored=are_stored)
-    sample, labels = admit_rows(rules, X, y, sample_weight, groups, lists_rows=True)
+    sample, labels = admit_rows(rules, rows, are_stored=are_stored, lists_rows=True)
     codes = group_codes(labels, are_stored=are_stored)
     known = None if codes is None else state.folds_of(codes)
     sample = sample.in_units(state.unit)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from skanchor._battles import Comparisons, Outcomes, as_frame, usable_features
@@ -22,7 +22,7 @@ from skanchor._battles.grouping import (
 from skanchor._battles.labels import is_in, sorted_labels
 from skanchor._crossfit.folds import FoldPlan, make_plans
 from skanchor._sample.row_rules import RowRules
-from skanchor._sample.sample import Battles, Sample
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io import join_tables
 from skanchor.warning_log import warn
@@ -31,11 +31,9 @@ from skanchor.warning_log import warn
 # ------------------------------------------------------------------------- admission
 def admit_rows(
     rules: RowRules,
-    X: Any,
-    y: ArrayLike,
-    sample_weight: Any,
-    groups: Any,
+    rows: tuple[Any, Any, Any, Any],
     *,
+    are_stored: bool | None = None,
     lists_rows: bool = False,
 ) -> tuple[Sample, NDArray[Any] | None]:
     """Admit rows as the pipeline would.
@@ -44,8 +42,11 @@ def admit_rows(
     ----------
     rules : RowRules
         What becomes of ties and of weights.
-    X, y, sample_weight, groups
+    rows : tuple of (X, y, sample_weight, groups)
         As in :meth:`skanchor.AnchorPipeline.fit`.
+    are_stored : bool, optional
+        Whether the history to which they are added has groups; None where there is no
+        history. By default, rows that are added to one without groups have none either.
     lists_rows : bool
         Whether rows that weights count are listed; otherwise they have numbers.
 
@@ -55,6 +56,22 @@ def admit_rows(
     labels : ndarray or None
         Labels of the groups, by code.
     """
+    X, y, sample_weight, groups = rows
+    is_default = isinstance(groups, str) and groups == AUTO
+    if is_default and are_stored is not None:
+        groups, frame = None, None if isinstance(X, Comparisons) else as_frame(X)
+        if frame is not None and PROMPT_COLUMN in frame.columns:
+            # They may be few here, or not repeat, and yet be prompts of the history.
+            groups = prompt_groups(frame) if are_stored else None
+            prompts = frame[PROMPT_COLUMN].drop_nulls()
+            if not are_stored and prompts.n_unique() < len(prompts):
+                message = (
+                    "The history has no groups of dependent rows, so that these "
+                    f"rows count as independent, although {PROMPT_COLUMN!r} "
+                    "repeats among them. Fit the history again with all rows."
+                )
+                code = "history-without-groups"
+                warn(DataWarning(message, code=code, subject=[PROMPT_COLUMN]))
     found = find_groups(groups, X, len(X))
     sample = Sample.admit(X, y, sample_weight, found)
     if sample.raters is not None:
@@ -215,43 +232,6 @@ def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, 
 
 
 # ---------------------------------------------------------------------------- groups
-def groups_of_arrivals(groups: Any, X: Battles, *, are_stored: bool) -> Any:
-    """What ``groups="auto"`` stands for where rows are added to a history.
-
-    Parameters
-    ----------
-    groups : array-like, str or None
-        As a user gave them.
-    X : battles table or Comparisons
-        The rows that are added.
-    are_stored : bool
-        Whether the history has groups. Without any, rows that are added have none
-        either.
-
-    Returns
-    -------
-    array-like, str, RowGroups or None
-    """
-    if not isinstance(groups, str) or groups != AUTO:
-        return groups
-    frame = None if isinstance(X, Comparisons) else as_frame(X)
-    if frame is None or PROMPT_COLUMN not in frame.columns:
-        return None
-    if are_stored:
-        # They may be few here, or not repeat, and yet be prompts of the history.
-        return prompt_groups(frame)
-    prompts = frame[PROMPT_COLUMN].drop_nulls()
-    if prompts.n_unique() < len(prompts):
-        message = (
-            "The history has no groups of dependent rows, so that these "
-            f"rows count as independent, although {PROMPT_COLUMN!r} "
-            "repeats among them. Fit the history again with all rows."
-        )
-        code = "history-without-groups"
-        warn(DataWarning(message, code=code, subject=[PROMPT_COLUMN]))
-    return None
-
-
 def group_codes(
     labels: NDArray[Any] | None, *, are_stored: bool
 ) -> NDArray[np.int64] | None:

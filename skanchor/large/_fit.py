@@ -78,21 +78,19 @@ def fit_rows(
 
     reader = replace(reader, sample=in_roles(reader.sample))
     alone = admitted if alone is drawn else in_roles(alone)
-    full = _fit_sample(settings, admitted, alone)
-    known = _fit_sums(settings, full, alone, reader, passes)
-    fits, totals = _fit_folds(full, known, alone, reader, passes)
+    large = LargeFit(_fit_sample(settings, admitted, alone), alone, reader, passes)
+    known, sources, of_state = large.fit(settings)
+    fits, totals = large.fit_folds(known, sources)
     n_splits = reader.n_splits
     plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
-    chain = replace(full.chain, calibrator=known.fit.calibrated())
+    chain = replace(large.full.chain, calibrator=known.calibrated())
     state = HistoryState.assembled(
-        replace(full, chain=chain),
+        replace(large.full, chain=chain),
         everyone,
         fits,
         totals["sums"],
-        ItemCheck.of(known.test, X.judges.tolist()),
         repeats=(n_splits,) * reader.n_repeats,
-        items=known.items,
-        treatment=known.treatment,
+        **of_state,
     )
     return state, plans
 
@@ -163,31 +161,6 @@ def folds(
 
 
 # ---------------------------------------------------------------------------- all rows
-@dataclass(frozen=True, eq=False)
-class SumFit:
-    """The fit of all rows from sums.
-
-    Attributes
-    ----------
-    fit : PipelineFit
-        Fit of all rows; its rows are the sampled ones.
-    sources : list of list of ExpandedRows
-        Of each repeat, sums of all rows in the place of rows, about a point near it.
-    items : ItemCovariance or None
-        Covariance of the item effects.
-    test : ItemTest
-        Test for item effects.
-    treatment : str
-        What becomes of them.
-    """
-
-    fit: PipelineFit
-    sources: list[list[Any]]
-    items: ItemCovariance | None
-    test: ItemTest
-    treatment: str
-
-
 def _fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> FullFit:
     """Fit the sampled rows; refuse settings under which sums stand for no rows."""
     stages = anchor.stages()
@@ -199,10 +172,9 @@ def _fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> FullFi
         # The votes by kind have told all that there is to warn of.
         btl = clone(stages.btl).set_params(disconnected="warn")
         found = btl.fit_sample(alone).covariance_
-    fits = full.chain, _two_step(full.plugged)
-    for one in {id(c.btl): c.btl for c in fits if c is not None}.values():
-        is_open = ~np.isfinite(one.covariance_)
-        one.covariance_ = np.where(is_open, one.covariance_, found)
+    for one in filter(None, (full.chain, _two_step(full.plugged))):
+        known = one.btl.covariance_
+        one.btl.covariance_ = np.where(np.isfinite(known), found, known)
     return full
 
 
@@ -211,119 +183,151 @@ def _two_step(plugged: FittedStages) -> FittedStages | None:
     return plugged.two_step if plugged.is_joint else plugged
 
 
-def _laid_out(
-    full: FullFit, X: Any, calibrator: Any, items: ItemCovariance | None = None
-) -> PipelineFit:
-    """The parameters of fitted stages, with item effects of a covariance."""
-    known = PipelineFit.of(
-        full.sample.with_battles(X),
-        calibrator,
-        covariance=None if items is None else items.covariance,
-        alpha=full.stages.btl.alpha,
-    )
-    return known.with_score_bounds(full.stages.arrival.score_bounds)
-
-
-def _noise(known: PipelineFit, alone: Sample, *, without_items: bool = True) -> Array:
-    """Dispersion of each source at a fit without its item effects."""
-    calibrator, X = known.calibrated(), alone.X
-    X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
-    rows = PipelineFit.of(alone.with_battles(X), calibrator)
-    return rows.dispersions(without_items=without_items)
-
-
 def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
     """Sums about a point in the place of rows."""
     return [one for key, one in totals.items() if key[:2] == (name, repeat)]
 
 
-def _fit_sums(
-    anchor: AnchorPipeline,
-    full: FullFit,
-    alone: Sample,
-    reader: Reader,
-    passes: Passes,
-) -> SumFit:
-    """Newton's method over all rows, with one pass for each step."""
-    prior, items, test = treatments.read_prior(anchor.item_prior), None, ItemTest()
-    plugged, two, two_step = full.plugged, None, _two_step(full.plugged)
-    excluded = plugged.excluded_judges
-    known = _laid_out(full, plugged.X, plugged.calibrator)
-    if two_step is not None:
-        error = treatments.score_error_of(two_step.btl, two_step.X.models)
-        two = _laid_out(full, two_step.X, two_step.calibrator)
-    for _ in range(MOST_PASSES):
-        points, far = {"full": known.coefficients()}, 0.0
-        if two is not None:
-            points["two-step"] = two.coefficients()
-        totals = passes.run(all_rows, reader, plugged.calibrator, points)
-        sources = [_by_source(totals, "full", r) for r in range(reader.n_repeats)]
-        if two is not None:
-            noise = _noise(two, alone, without_items=False)
-            judges = {
-                key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
-                for key, one in totals.items()
-                if key[0] == "test"
-            }
-            test = item_test(two.fit, judges, error)
-            sums = _by_source(totals, "two-step", 0)
-            # All votes are in the sample: their step has been made.
-            two = two.by_sums(sums, two.steps(excluded, is_joint=False)[1:2])
-            far = two.distance(sums)
-        choice = treatments.choose_item_effects(
-            anchor.item_effects, plugged.X, test, prior
-        )
-        X, calibrator, items = known.annotate(known.sample.X), known.calibrated(), None
-        if choice.item_effects == "random":
-            rows = replace(_laid_out(full, X, calibrator), sources=sources[0])
-            items = treatments.item_covariance_of(rows, _noise(known, alone), prior)
-        known = _laid_out(full, X, calibrator, items)
-        steps = known.steps(excluded, is_joint=plugged.is_joint)
-        known = known.by_sums(sources[0], steps)
-        if max(known.distance(sources[0]), far) <= NEAR:
-            break
-    else:
-        message = "The fit of the history did not converge."
-        warn(ConvergenceWarning(message, code="history-not-converged"))
-    if items is not None:
-        treatments.warn_of_covariance(items, prior, len(X.models))
-        items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
-    return SumFit(known, sources, items, test, choice.item_effects)
+@dataclass(frozen=True, eq=False)
+class LargeFit:
+    """A fit of sampled rows, and the passes by which it becomes that of all rows.
 
-
-# ------------------------------------------------------------------------------- folds
-def _fit_folds(
-    sampled: FullFit, known: SumFit, alone: Sample, reader: Reader, passes: Passes
-) -> tuple[StoredFits, dict[Any, Any]]:
-    """Fit every fold from the sums, and pass once over the rows that each holds out.
-
-    Returns the fits, and what else that pass has found.
+    Attributes
+    ----------
+    full : FullFit
+        Sampled rows of judges and all kinds of votes, each standing for several, and
+        their fit without item effects.
+    alone : Sample
+        Rows that show the dispersion of residuals.
+    reader, passes
+        The data set.
     """
-    fit, plugged, debiaser = known.fit, sampled.plugged, sampled.chain.debiaser
-    assert debiaser is not None
-    steps = fit.steps(plugged.excluded_judges, is_joint=plugged.is_joint)
-    curvature = {rows.source: rows.curvature_of_rows for rows in known.sources[0]}
-    prior, trained = debiaser.weighing_.prior(fit.fit, curvature), []
-    for sources in known.sources:
-        full = FitOfAllRows.of(fit.fit, steps, sources, fit.bounds, prior)
-        for number in range(reader.n_splits):
-            weights = [rows.training(number) for rows in sources]
-            found = full.refitted(weights)
-            grams = dict(grams_of(found, sources, weights))
-            # Of the sums, information is that at the fit of all rows. The variances of
-            # outcomes differ by one part in the root of the number of rows, which the
-            # sampled rows that stand for all show well enough.
-            for rows in fit.sources:
-                there, here = (
-                    rows.information(rows.weight, one.probabilities(rows))
-                    for one in (found, full.fit)
-                )
-                grams[rows.source] = grams[rows.source] + (there - here)
-            trained.append((found, grams))
-    noise = _noise(fit, alone)
-    noise = np.where(noise < NO_DISPERSION, 1.0, noise)
-    fits, calibrator = [one for one, _ in trained], fit.calibrated()
-    totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
-    tests = [totals.pop(("test", number)) for number in range(len(fits))]
-    stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
-    return stored, totals
+
+    full: FullFit
+    alone: Sample
+    reader: Reader
+    passes: Passes
+
+    def _steps(self, known: PipelineFit, **settings: bool) -> Any:
+        """Minimisations of a fit, with these settings in the place of its own."""
+        plugged = self.full.plugged
+        settings = {"is_joint": plugged.is_joint, **settings}
+        return known.steps(plugged.excluded_judges, **settings)
+
+    def _noise(self, known: PipelineFit, *, without_items: bool = True) -> Array:
+        """Dispersion of each source at a fit without its item effects."""
+        calibrator, X = known.calibrated(), self.alone.X
+        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
+        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
+        return rows.dispersions(without_items=without_items)
+
+    def _laid_out(
+        self, X: Any, calibrator: Any, items: ItemCovariance | None = None
+    ) -> PipelineFit:
+        """The parameters of fitted stages, with item effects of a covariance."""
+        sample, stages = self.full.sample.with_battles(X), self.full.stages
+        covariance = None if items is None else items.covariance
+        known = PipelineFit.of(
+            sample, calibrator, covariance=covariance, alpha=stages.btl.alpha
+        )
+        return known.with_score_bounds(stages.arrival.score_bounds)
+
+    def fit(
+        self, anchor: AnchorPipeline
+    ) -> tuple[PipelineFit, list[list[Any]], dict[str, Any]]:
+        """Newton's method over all rows, with one pass for each step.
+
+        Returns
+        -------
+        known : PipelineFit
+            Fit of all rows; its rows are the sampled ones.
+        sources : list of list of ExpandedRows
+            Of each repeat, sums of all rows in the place of rows, about a point near.
+        of_state : dict
+            Covariance of the item effects, the test for them, and what becomes of them,
+            by attribute of :class:`skanchor.history.HistoryState`.
+        """
+        prior, test = treatments.read_prior(anchor.item_prior), ItemTest()
+        plugged, two, two_step = self.full.plugged, None, _two_step(self.full.plugged)
+        known = self._laid_out(plugged.X, plugged.calibrator)
+        if two_step is not None:
+            error = treatments.score_error_of(two_step.btl, two_step.X.models)
+            two = self._laid_out(two_step.X, two_step.calibrator)
+        for _ in range(MOST_PASSES):
+            points, far = {"full": known.coefficients()}, 0.0
+            if two is not None:
+                points["two-step"] = two.coefficients()
+            args = self.reader, plugged.calibrator, points
+            totals, n_repeats = self.passes.run(all_rows, *args), self.reader.n_repeats
+            sources = [_by_source(totals, "full", r) for r in range(n_repeats)]
+            if two is not None:
+                noise = self._noise(two, without_items=False)
+                judges = {
+                    key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
+                    for key, one in totals.items()
+                    if key[0] == "test"
+                }
+                test = item_test(two.fit, judges, error)
+                sums = _by_source(totals, "two-step", 0)
+                # All votes are in the sample: their step has been made.
+                two = two.by_sums(sums, self._steps(two, is_joint=False)[1:2])
+                far = two.distance(sums)
+            choice = treatments.choose_item_effects(
+                anchor.item_effects, plugged.X, test, prior
+            )
+            X, calibrator = known.annotate(known.sample.X), known.calibrated()
+            items = None
+            if choice.item_effects == "random":
+                rows = replace(self._laid_out(X, calibrator), sources=sources[0])
+                noise = self._noise(known)
+                items = treatments.item_covariance_of(rows, noise, prior)
+            known = self._laid_out(X, calibrator, items)
+            known = known.by_sums(sources[0], self._steps(known))
+            if max(known.distance(sources[0]), far) <= NEAR:
+                break
+        else:
+            message = "The fit of the history did not converge."
+            warn(ConvergenceWarning(message, code="history-not-converged"))
+        if items is not None:
+            treatments.warn_of_covariance(items, prior, len(X.models))
+            items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
+        check = ItemCheck.of(test, X.judges.tolist())
+        treatment = choice.item_effects
+        return known, sources, {"items": items, "check": check, "treatment": treatment}
+
+    def fit_folds(
+        self, known: PipelineFit, sources: list[list[Any]]
+    ) -> tuple[StoredFits, dict[Any, Any]]:
+        """Fit every fold from the sums, and pass once over the rows that it holds out.
+
+        Returns the fits, and what else that pass has found.
+        """
+        debiaser, reader = self.full.chain.debiaser, self.reader
+        assert debiaser is not None
+        curvature = {rows.source: rows.curvature_of_rows for rows in sources[0]}
+        prior, trained = debiaser.weighing_.prior(known.fit, curvature), []
+        for of_repeat in sources:
+            full = FitOfAllRows.of(
+                known.fit, self._steps(known), of_repeat, known.bounds, prior
+            )
+            for number in range(reader.n_splits):
+                weights = [rows.training(number) for rows in of_repeat]
+                found = full.refitted(weights)
+                grams = dict(grams_of(found, of_repeat, weights))
+                # Of the sums, information is that at the fit of all rows. The variances
+                # of outcomes differ by one part in the root of the number of rows,
+                # which the sampled rows that stand for all show well enough.
+                for rows in known.sources:
+                    there, here = (
+                        rows.information(rows.weight, one.probabilities(rows))
+                        for one in (found, full.fit)
+                    )
+                    grams[rows.source] = grams[rows.source] + (there - here)
+                trained.append((found, grams))
+        noise = self._noise(known)
+        noise = np.where(noise < NO_DISPERSION, 1.0, noise)
+        args = known.calibrated(), [one for one, _ in trained], full.fit, noise
+        totals = self.passes.run(folds, reader, *args)
+        tests = [totals.pop(("test", number)) for number in range(len(trained))]
+        stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
+        return stored, totals

@@ -133,12 +133,7 @@ def design(
     """
     determined_models(result)
     level, plan = check_level(level), result.plan
-    prices = _prices(plan, costs)
-    if not is_number(budget) or not min(prices.values()) <= budget < np.inf:
-        raise BattlesError(
-            f"A budget of {budget!r} buys no row: it must be a number, and the "
-            f"cheapest row costs {min(prices.values()):g}."
-        )
+    prices = _prices(plan, costs, budget)
     judges = [m for m in prices if m != PEOPLE]
     floor = _floor(plan, len(judges), floor)
     pairs = _target_pairs(plan, targets)
@@ -192,8 +187,8 @@ def design(
     return Design(table, tuple(_sentences(table, half, budget, level)), details)
 
 
-def _prices(plan: Plan, costs: Mapping[Any, float]) -> dict[int, float]:
-    """Cost of a row by source; refuse what is no cost, or of no source."""
+def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, float]:
+    """Cost of a row by source; refuse what is no cost, of no source, or too high."""
     known = [plan.sources[m] for m in sorted(plan.solution.grams)]
     if not isinstance(costs, Mapping) or not costs:
         raise BattlesError(
@@ -211,6 +206,12 @@ def _prices(plan: Plan, costs: Mapping[Any, float]) -> dict[int, float]:
                 f"The cost of a row of {label!r} must be a number above zero, got "
                 f"{cost!r}."
             )
+    least = min(named.values())
+    if not is_number(budget) or not least <= budget < np.inf:
+        raise BattlesError(
+            f"A budget of {budget!r} buys no row: it must be a number, and the "
+            f"cheapest row costs {least:g}."
+        )
     return {plan.sources.index(one): float(cost) for one, cost in named.items()}
 
 

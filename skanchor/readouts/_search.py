@@ -347,7 +347,7 @@ class Search:
     def search(self) -> None:
         """Drop units block by block, solving the weights anew after each."""
         found, now, margin = self.fit.base, self.now, self.margin
-        before, fewer, n_blocks, failed = margin, 0, 0, ""
+        fewer, n_blocks, failed = 0, 0, ""
         while margin >= 0:
             others, margins = self._ordered(found, now)
             self.order = np.concatenate([found.gone, others])
@@ -359,7 +359,7 @@ class Search:
             # Where the margin does not say how many more are needed, a tenth of those
             # that are gone.
             size = max(size, len(found.gone) // 10)
-            before, fewer = margin, len(found.gone)
+            fewer = len(found.gone)
             found = self.fit.solve(self.order[: fewer + size])
             now, margin = self._measure(self.fit.predicted(found))
             n_blocks += 1
@@ -367,19 +367,15 @@ class Search:
             status = failed or "fit fails first"
             self.row |= {"re_solved": np.inf, "k": np.inf, "status": status}
             return
-        gone, most, halve = found.gone, len(found.gone), False
+        gone, most = found.gone, len(found.gone)
         self.order = np.concatenate([gone, self._ordered(found, now)[0]])
         while most - fewer > 1:
-            # The margin is nearly linear within a block; halving every other time is
-            # safe.
-            share = 0.5 if halve else before / (before - margin)
-            halve, at = not halve, fewer + int(np.ceil(share * (most - fewer)))
-            at = min(max(at, fewer + 1), most - 1)
-            between = self._measure(self.fit.predicted(self.fit.solve(gone[:at])))[1]
-            if between < 0:
-                most, margin = at, between
+            at = (most + fewer) // 2
+            found = self.fit.solve(gone[:at])
+            if self._measure(self.fit.predicted(found))[1] < 0:
+                most = at
             else:
-                fewer, before = at, between
+                fewer = at
         self.row |= {"re_solved": float(most), "k": float(most)}
 
     def confirm(self, refit: Callable[[Indices], AnchorResult | None]) -> None:

@@ -104,11 +104,6 @@ def test_a_model_that_is_not_new():
         fitted("default").worth(model="model-01")
 
 
-def test_nothing_new_is_worth_nothing():
-    with pytest.raises(BattlesError, match="There is no new model"):
-        fitted("history").worth()
-
-
 def test_rows_until():
     def until(wanted, end=0.0):
         return rows_until(lambda n: n, lambda n: end + 1.0 / (1.0 + n), wanted)
