@@ -237,7 +237,7 @@ def test_disagreement_is_told_and_widens_the_interval():
     bare = np.sqrt(np.sum(anchor.influence_[:, anchor.models_ == NEW] ** 2))
     assert_allclose(anchor.standard_errors_[NEW], row["scale"] * bare)
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
-    said = [f.statement for f in diagnostics.findings() if f.kind == "disagreement"]
+    said = [str(f) for f in diagnostics.findings() if f.code == "disagreement"]
     assert len(said) == 1 and "more than about any old model" in said[0]
     text = " ".join(Ranking(Facts(anchor)).to_text().split())
     assert "Judges disagree about 'new-model'" in text

@@ -25,7 +25,6 @@ def check(method, case):
         board = pd.DataFrame(
             {"score": method.scores_, "standard_error": method.standard_errors_}
         ).join(method.conf_int())
-        method.elo()
     else:
         board = method.leaderboard()
     if getattr(method, "debiaser", None) == "passthrough":

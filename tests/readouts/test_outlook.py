@@ -71,5 +71,3 @@ def test_bad_input():
         fitted("default").outlook(level=1.5)
     with pytest.raises(BattlesError, match=r"no new models \['owl'\]"):
         fitted("default").outlook(model="owl")
-    with pytest.raises(BattlesError, match="There is no new model"):
-        fitted("history").outlook()
