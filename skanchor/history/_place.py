@@ -80,7 +80,18 @@ def place(
     everyone, admitted = admit_arrivals(sample, state.X, state.lost)
     state.compare_grades(admitted)
     plans = arrival_plans(cv, admitted, state.repeats, random_state, known)
-    result = _placed(state, stages, admitted, plans, codes)
+
+    def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
+        full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
+        # Sums over the arrivals are added to those of the history.
+        X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
+        late = FitSums.of(known.fit, known.sources, X.order, noise)
+        sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
+        return assemble(full, folds, influence, sums, state.check, plans), full
+
+    # New models that their rows do not determine are left out of the scores of the
+    # others, as in the pipeline.
+    result = with_undetermined_apart(infer, admitted)
     historical, X = state.all_models, everyone.X
     if historical is None:
         return result
@@ -95,30 +106,6 @@ def place(
     counts = (a + b for a, b in zip(early, late, strict=True))
     scores = pd.Series(historical.scores, historical.models)
     return result.extended(X, scores, *counts)
-
-
-def _placed(
-    state: HistoryState,
-    stages: Stages,
-    admitted: Sample,
-    plans: list[FoldPlan],
-    codes: NDArray[np.int64] | None,
-) -> AnchorResult:
-    """Place arrivals that can be used, beside the models that were fitted.
-
-    New models that their rows do not determine are left out of the scores of the
-    others, as in the pipeline.
-    """
-
-    def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
-        full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
-        # Sums over the arrivals are added to those of the history.
-        X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
-        late = FitSums.of(known.fit, known.sources, X.order, noise)
-        sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
-        return assemble(full, folds, influence, sums, state.check, plans), full
-
-    return with_undetermined_apart(infer, admitted)
 
 
 def _fit_arrivals(

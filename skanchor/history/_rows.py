@@ -135,7 +135,16 @@ def admit_arrivals(
         If there is no new model, if a new model has no admitted row, or if a feature is
         missing.
     """
-    X = _with_features(sample.X, known.feature_names)
+    X, names = sample.X, known.feature_names
+    missing = [name for name in names if name not in X.feature_names]
+    if missing and not X.is_human.all():
+        raise BattlesError(
+            f"The history was fitted with the features {list(names)[:20]}, of which "
+            f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "
+            f"{missing[0] + '_b'!r})."
+        )
+    warn_of_features([name for name in X.feature_names if name not in names])
+    X = X.with_features(names)
     historical = np.concatenate([known.models, lost])
     active = X.is_usable & (sample.weight > 0)
     seen = X.models[X.appearances(active) > 0]
@@ -155,9 +164,18 @@ def admit_arrivals(
             "update."
         )
         warn(DataWarning(message, code="historical-rows"))
-    inputs = replace(sample.inputs, features=known.feature_names)
+    inputs = replace(sample.inputs, features=names)
     sample = replace(sample.weighted(np.where(past, 0.0, sample.weight)), inputs=inputs)
-    _warn_of_judges(X, active & ~past, known.judges)
+    verdicts = active & ~past & (X.judge >= 0)
+    counts = np.bincount(X.judge[verdicts], minlength=len(X.judges))
+    strange = ~is_in(X.judges, known.judges.tolist()) & (counts > 0)
+    if strange.any():
+        message = (
+            "The history does not know the judges "
+            f"{X.judges[strange].tolist()[:5]} (it knows {known.judges.tolist()[:10]});"
+            f" their {counts[strange].sum()} rows are left out."
+        )
+        warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
     # Rows with other models or judges than these become unusable.
     everyone = X.relabel(with_models(historical, new), X.judges)
     admitted = X.relabel(with_models(known.models, new), known.judges)
@@ -170,34 +188,6 @@ def admit_arrivals(
         )
     admitted = usable_features(admitted, used & ~admitted.is_human)
     return sample.with_battles(everyone), sample.with_battles(admitted)
-
-
-def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
-    """The rows with the features of the history; raise where one is missing."""
-    missing = [name for name in names if name not in X.feature_names]
-    if missing and not X.is_human.all():
-        raise BattlesError(
-            f"The history was fitted with the features {list(names)[:20]}, of which "
-            f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "
-            f"{missing[0] + '_b'!r})."
-        )
-    warn_of_features([name for name in X.feature_names if name not in names])
-    return X.with_features(names)
-
-
-def _warn_of_judges(
-    X: Comparisons, active: NDArray[np.bool_], judges: NDArray[Any]
-) -> None:
-    """Warn of rows by judges that the history has not calibrated."""
-    counts = np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges))
-    strange = ~is_in(X.judges, judges.tolist()) & (counts > 0)
-    if strange.any():
-        message = (
-            "The history does not know the judges "
-            f"{X.judges[strange].tolist()[:5]} (it knows {judges.tolist()[:10]}); "
-            f"their {counts[strange].sum()} rows are left out."
-        )
-        warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
 
 
 def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:

@@ -190,15 +190,15 @@ def design(
 def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, float]:
     """Cost of a row by source; refuse what is no cost, of no source, or too high."""
     known = [plan.sources[m] for m in sorted(plan.solution.grams)]
-    if not isinstance(costs, Mapping) or not costs:
+    named = dict(costs) if isinstance(costs, Mapping) else {}
+    if EVERY_JUDGE in named and EVERY_JUDGE not in known:
+        each = named.pop(EVERY_JUDGE)
+        named = {one: each for one in known if one != HUMAN} | named
+    if not named:
         raise BattlesError(
             "costs must map sources to the cost of a row, as in "
             f"{{{known[-1]!r}: 0.02}}, got {costs!r}."
         )
-    named = dict(costs)
-    if EVERY_JUDGE in costs and EVERY_JUDGE not in known:
-        each = named.pop(EVERY_JUDGE)
-        named = {one: each for one in known if one != HUMAN} | named
     check_labels(named, known, "sources of rows")
     for label, cost in named.items():
         if not is_number(cost) or not 0.0 < cost < np.inf:

@@ -152,6 +152,8 @@ def test_people_alone():
     assert np.isinf(table["verdicts"]) and table["both"] == table["votes"]
     with pytest.raises(BattlesError, match=r"no sources of rows \['judge-1'"):
         anchor.design(10, {"judge-1": 0.1})
+    with pytest.raises(BattlesError, match="costs must map sources"):
+        anchor.design(10, {"judges": 0.1})
     design = anchor.design(10, {"human": 1.0})
     assert design.table["rows"].sum() == 10
     # Nobody but people can have a favour, and they are no judges.
