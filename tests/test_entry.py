@@ -138,7 +138,7 @@ BAD = {
         lambda: named("draw?"), BattlesError, r"Unknown outcome labels \['draw\?'\]",
         {}),
     "no outcome in a row": (
-        lambda: named(None), BattlesError, "y has 1 missing outcomes", {}),
+        lambda: named(None), BattlesError, "y has 1 missing outcome", {}),
     "an outcome of 1.5": (
         lambda: at("winner", 1.5), BattlesError, r"must be in \[0, 1\]; row", {}),
     "dates as outcomes": (
@@ -153,7 +153,7 @@ BAD = {
         lambda: at("model_a", 1), TypeError, "mix types", {"large": TEXTS}),
     "a feature that is missing in a verdict": (
         lambda: verdict("x1_a", np.nan),
-        BattlesError, "Feature 'x1' contains NaN in 1 judge rows",
+        BattlesError, "Feature 'x1' contains NaN in 1 judge row",
         {"large": FEATURE}),
     "an infinite feature": (
         lambda: verdict("x1_a", np.inf), BattlesError, "'x1_a' contains infinity",

@@ -19,8 +19,7 @@ from skanchor._battles.comparisons import Comparisons
 from skanchor._battles.labels import HUMAN, PEOPLE_LABELS, factorize
 from skanchor._text import first_five
 from skanchor._typing import Array
-from skanchor.exceptions import DataWarning
-from skanchor.warning_log import warn
+from skanchor.warning_log import warn_of_data
 
 CLEAR = (0.0, 0.5, 1.0)
 """Outcomes that are not graded."""
@@ -82,12 +81,11 @@ def check_table(
     _warn_of_alike_labels("judge", [*X.judges.tolist(), HUMAN], [X.judge])
     people = [label for label in X.judges.tolist() if _means_people(label)]
     if people:
-        _warn(
+        warn_of_data(
             "people-as-judges",
             people,
             f"Judges {people[:5]} have labels of people, but count as LLM judges: "
-            f"only {HUMAN!r} marks human rows. Give rows of people this label, or name "
-            "theirs in human where files are read.",
+            f"only {HUMAN!r} marks human rows. Give people's rows that label.",
         )
     itself = np.flatnonzero((X.left == X.right) & (weight > 0))
     if len(itself):
@@ -95,7 +93,7 @@ def check_table(
         others = X.appearances(X.is_usable & (weight > 0))
         shown = np.unique(X.left[itself])
         lost = X.models[shown[others[shown] == 0]].tolist()
-        _warn(
+        warn_of_data(
             "self-comparisons",
             lost,
             f"{len(itself)} rows compare a model with itself and are ignored"
@@ -105,11 +103,6 @@ def check_table(
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
         _warn_of_copies(frame, X, y, weight)
-
-
-def _warn(code: str, subject: Iterable[Any], message: str) -> None:
-    """Warn of rows or labels of a table."""
-    warn(DataWarning(message, code=code, subject=subject))
 
 
 def _spelling(label: str) -> str:
@@ -148,13 +141,13 @@ def _warn_of_alike_labels(
     rows = np.any([is_rare[column] for column in columns], axis=0)
     mark = f"; only {HUMAN!r} marks human rows" * (kind == "judge")
     listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
-    _warn(
+    warn_of_data(
         f"look-alike-{kind}s",
         [label for alike in groups for label in alike],
         f"The {kind}s {listed} differ in case, blanks, separators or "
         f"invisible letters alone, and each counts as a {kind} of its own{mark}. "
         f"{rows.sum()} rows have the rarer names, the first is row "
-        f"{int(np.argmax(rows))}. If they are one, give them one name: X = "
+        f"{int(np.argmax(rows))}. Give those that are one the same name: X = "
         f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
     )
 
@@ -196,13 +189,12 @@ def _warn_of_copies(
     copies = _copies(at, chain(codes, others, features()))
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * len(at)):
         what = "prompt_id, models" if has_prompts else "models"
-        _warn(
+        warn_of_data(
             "copied-rows" if has_prompts else "equal-rows",
             (),
             f"{len(copies)} rows are copies of earlier ones (same {what}, judge, "
-            f"verdict and features), the first in row {copies[0]}. Copies make errors "
-            "too short. Drop them, unless different people cast them; a column 'rater' "
-            "then tells them apart.",
+            f"verdict and features), the first in row {copies[0]}, and make errors too "
+            "short. Drop them, or tell voters apart in a column 'rater'.",
         )
 
 
@@ -262,12 +254,12 @@ def warn_of_contradicting_judges(
     # have mean zero and standard deviation sqrt(decided).
     for code in np.flatnonzero(-balance > _BEYOND_CHANCE * np.sqrt(decided)):
         judge, share = X.judges[code], 0.5 + 0.5 * balance[code] / decided[code]
-        _warn(
+        warn_of_data(
             "reversed-judge",
             [judge],
             f"Judge {judge!r} sides with people in {share:.0%} of its "
             f"{decided[code]:.0f} verdicts on pairs of models that both decided. Its "
-            "outcomes may be coded the other way round, 'model_a' for 'model_b'.",
+            "outcomes may be coded the other way round.",
         )
 
 
@@ -308,13 +300,12 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     for code in np.flatnonzero(np.bincount(part) > 1):
         at = np.flatnonzero(part == code)
         names, least = X.judges[at].tolist(), kappa[at][alike[at]].min()
-        _warn(
+        warn_of_data(
             "runs-of-one-judge",
             names,
             f"Judges {first_five(names)} agree on the same prompts and models like "
-            f"runs of one judge (Cohen's kappa {least:.2f} or more). They like the "
-            "same models, so that all tell little more than one. Fit them under one "
-            "name; if there are no other judges, by pool='judges'.",
+            f"runs of one judge (Cohen's kappa {least:.2f} or more) and tell little "
+            "more than one. Fit them under one name, all judges by pool='judges'.",
         )
 
 
@@ -370,14 +361,13 @@ def warn_of_other_grades(judges: NDArray[Any], shares: Array, numbers: Array) ->
     ):
         names = judges[is_graded].tolist()
         if names:
-            _warn(
+            warn_of_data(
                 "graded-verdicts",
                 names,
                 f"Verdicts of judges {names[:5]} on {kinds[0]} models are graded "
                 f"({graded[is_graded].sum():.0f} of them lie between a win and a tie), "
-                f"those on {kinds[1]} models are not. A sensitivity that is learned "
-                "from one kind is used for the other, so that scores of new models are "
-                "too close to the mean or too far from it, unless a grade is the "
-                "probability of a win. Give both in the same kind.",
+                f"those on {kinds[1]} models are not: unless grades are probabilities "
+                "of a win, scores of new models are too close to the mean or too far "
+                "from it. Give both in the same kind.",
             )
         kinds.reverse()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from skanchor._battles.labels import is_text_column, values_of
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.warning_log import warn
+from skanchor.exceptions import BattlesError
+from skanchor.warning_log import warn_of_data
 
 SMALLEST = 1e-10
 """Largest absolute value of a feature below which it is refused: from a hundredth of it
@@ -140,25 +140,15 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             (suspects if is_suspect else features).append(stem)
         elif kinds == {"text"} and all(map(_holds_numbers, sides)):
             numbers.append(stem)
-    for code, found, what in (
-        (
-            "numbers-as-text",
-            numbers,
-            "hold numbers as text, which is no feature; convert them to numbers to use "
-            "them.",
-        ),
-        (
-            "suspect-features",
-            suspects,
-            "are left out: by their names they hold the outcome or ids, no features of "
-            "responses. Leave them out with drop_features, or name those that are "
-            "features in features.",
-        ),
-    ):
+    told = {
+        "numbers-as-text": "hold numbers as text, which is no feature; convert them.",
+        "suspect-features": "are left out: their names suggest the outcome or ids. "
+        "Leave them out with drop_features, or name those to use in features.",
+    }
+    for found, (code, what) in zip((numbers, suspects), told.items(), strict=True):
         if found:
             names = ", ".join(f"{stem}_a and {stem}_b" for stem in found)
-            text = f"Columns {names} {what}"
-            warn(DataWarning(text, code=code, subject=sides_of(found)), stacklevel=7)
+            warn_of_data(code, sides_of(found), f"Columns {names} {what}")
     return tuple(features)
 
 
@@ -212,6 +202,7 @@ def as_float(values: NDArray[Any], name: str) -> Array:
         if odd.any():
             row = int(np.argmax(odd))
             kind = BattlesError if isinstance(values[row], str) else TypeError
+            # Words of scikit-learn's check are among these.
             raise kind(
                 f"Feature {name!r} must be numeric: row {row} holds {values[row]!r}, a "
                 f"{type(values[row]).__name__}; argument must be a string or a real "
@@ -251,8 +242,8 @@ def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
     BattlesError
         If the values of a feature are all but rounding.
     """
-    for at, name in enumerate(names):
-        largest = max(_largest(left[:, at]), _largest(right[:, at]))
+    for name, *sides in zip(names, left.T, right.T, strict=True):
+        largest = max(map(_largest, sides))
         if 0 < largest < SMALLEST:
             raise BattlesError(
                 f"Feature {name!r} is too small to compute with: its largest value is "

@@ -19,8 +19,8 @@ from scipy.sparse.csgraph import connected_components
 from skanchor._battles.labels import as_objects, factorize
 from skanchor._battles.table import as_frame
 from skanchor._checks import check_unmasked
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.warning_log import warn
+from skanchor.exceptions import BattlesError
+from skanchor.warning_log import warn_of_data
 
 AUTO = "auto"
 """Groups by default: those of the prompts, where a table has these."""
@@ -178,13 +178,13 @@ def _default_groups(frame: nw.DataFrame[Any] | None) -> RowGroups:
 
 def warn_of_few_prompts(n_groups: int) -> None:
     """Warn of prompts that are too few to be groups by default."""
-    message = (
+    warn_of_data(
+        "few-prompts",
+        [PROMPT_COLUMN],
         f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few for "
-        "errors by prompt. Rows count as independent, so that errors may be too "
-        "short. Give groups='prompt_id' if you still want errors by prompt, or "
-        "groups=None (--groups none) if rows are independent."
+        "errors by prompt, so that rows count as independent. Give groups='prompt_id' "
+        "if you still want such errors, else groups=None (--groups none).",
     )
-    warn(DataWarning(message, code="few-prompts", subject=[PROMPT_COLUMN]))
 
 
 def prompt_groups(frame: nw.DataFrame[Any]) -> RowGroups:

@@ -251,38 +251,3 @@ class Items:
         contexts = as_objects(item.context for item in labels)
         models = as_objects(item.model for item in labels)
         return cls(*pd.factorize(contexts), *pd.factorize(models))
-
-
-def with_contexts(
-    models: NDArray[Any], sides: list[NDArray[np.intp]], contexts: NDArray[Any]
-) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
-    """Encode the models of rows with contexts as items, sorted by context, then model.
-
-    Parameters
-    ----------
-    models : ndarray of shape (n_models,)
-        Labels.
-    sides : list of ndarray of shape (n_rows,)
-        Codes of the models; -1 is a model outside ``models``.
-    contexts : ndarray of shape (n_rows,)
-        Context of each row.
-
-    Returns
-    -------
-    items : ndarray of shape (n_items,)
-        Labels (:class:`InContext`) of the combinations that occur in the rows.
-    sides : list of ndarray of shape (n_rows,)
-        Item codes; -1 where the model code was -1.
-    """
-    code, labels = factorize(contexts, "The column of contexts")
-    labels, (place,) = sorted_labels([labels], "contexts")
-    start = place[code] * len(models)
-    grid = np.concatenate([np.where(side < 0, -1, start + side) for side in sides])
-    # Only combinations that occur become items: the grid is renumbered without gaps.
-    pairs, number = np.unique(grid, return_inverse=True)
-    n_outside = int(pairs[0] < 0) if len(pairs) else 0
-    items = as_objects(
-        InContext(labels[at // len(models)], models[at % len(models)])
-        for at in pairs[n_outside:].tolist()
-    )
-    return items, np.split(number - n_outside, len(sides))

@@ -7,6 +7,7 @@ import json
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.battles import NO_GROUPS, Rows, check_files, load_rows
@@ -152,17 +153,26 @@ def _build_from_folder(
     names = options.groups or []
     if len(options.battles) > 1 or len(names) > 1:
         raise BadInputError("a folder stands alone, with one column of --groups")
+    folder = options.battles[0]
+    # Arrow passes over files whose names begin with a dot or an underscore.
+    files = (one for one in Path(folder).rglob("[!._]*.*") if one.is_file())
+    other = next((one for one in files if one.suffix != ".parquet"), None)
+    if other is not None:
+        raise BadInputError(
+            f"{folder}: only Parquet files are read from a folder, and it holds "
+            f"{other.name}; name the files one by one, as in {folder}/*{other.suffix}"
+        )
 
     from skanchor._battles import HUMAN
     from skanchor.large import fit_history, open_dataset
 
     anchor = pipeline_of(options, weights=options.weights or "importance")
     anchor.set_params(n_jobs=options.n_jobs, verbose=int(is_watched()))
-    opened = open_dataset(options.battles[0])
+    opened = open_dataset(folder)
     renames = by_name("--columns", options.columns)
     if "judge" not in {renames.get(name, name) for name in opened.schema.names}:
         raise BadInputError(
-            f"{options.battles[0]}: there is no column judge that says who decided; "
+            f"{folder}: there is no column judge that says who decided; "
             "name it, as in --columns annotator=judge"
         )
     groups = [None if one == NO_GROUPS else renames.get(one, one) for one in names]

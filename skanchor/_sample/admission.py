@@ -26,11 +26,10 @@ from skanchor.bias.protocol import span_names
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import (
     BattlesError,
-    DataWarning,
     DisconnectedError,
     SeparationWarning,
 )
-from skanchor.warning_log import WarningLog, warn
+from skanchor.warning_log import WarningLog, warn_of_data
 
 _ALL_SOURCES = (
     "In a cross-validation, split with SourceKFold, which keeps rows of every source "
@@ -121,22 +120,18 @@ def admit_to_inference(
         raise BattlesError(
             "No human row is left between two of the "
             f"{np.count_nonzero(~X.is_new)} historical models "
-            f"{X.models[~X.is_new].tolist()[:5]}, so human votes do not determine "
-            "their scores. Add votes between them."
+            f"{X.models[~X.is_new].tolist()[:5]}. Add votes between them."
         )
     known = leave_out_judges(leave_out_judges(bounded), by_parameters=True)
     n_old = _verdicts(known)[1]
     if len(n_old) >= SEVERAL_JUDGES and np.median(n_old) < ROWS_OF_SENSITIVITY:
-        warn(
-            DataWarning(
-                f"The {len(n_old):,} judges have {np.median(n_old):.0f} verdicts each "
-                "on historical models, in the median. Fewer than "
-                f"{ROWS_OF_SENSITIVITY} hardly show the sensitivity of a judge, so "
-                "intervals are likely very wide. If they are alike, such as seeds or "
-                "prompts of one model, fit them as one: pool='judges'.",
-                code="thin-judges",
-                subject=known.X.judges.tolist(),
-            )
+        warn_of_data(
+            "thin-judges",
+            known.X.judges,
+            f"The {len(n_old):,} judges have {np.median(n_old):.0f} verdicts each on "
+            f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
+            "hardly show a sensitivity, so intervals are likely very wide. Fit judges "
+            "that are alike as one: pool='judges'.",
         )
     return sample, leave_out_feature_separated(known, bias)
 
@@ -145,14 +140,11 @@ def warn_of_no_judges(sample: Sample) -> None:
     """Warn of a table all of whose rows count as human for want of a column."""
     if sample.inputs.all_human:
         n_rows = sample.number(sample.counts)
-        warn(
-            DataWarning(
-                f"There is no column 'judge', so all {n_rows} rows count as human "
-                "votes, and no row is by a judge. If a judge gave these outcomes, "
-                "name it in a column 'judge', and add the votes of people.",
-                code="no-judges",
-                subject=["judge"],
-            )
+        warn_of_data(
+            "no-judges",
+            ["judge"],
+            f"There is no column 'judge', so all {n_rows} rows count as human votes. "
+            "If a judge gave them, name it in that column, and add people's votes.",
         )
 
 
@@ -161,9 +153,9 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     if not (X.is_human & X.is_usable).any():
         raise BattlesError(
             f"No row is by a human: column 'judge' holds {X.judges.tolist()[:10]}. "
-            "Rows of people have the label 'human'. If they have another label, name "
-            "it in human. If all rows are a judge's, add the rows of people on the "
-            f"same models. {_ALL_SOURCES}"
+            "Rows of people have the label 'human'; of another label, name it in "
+            "human. If there are none, add the rows of people on the same models. "
+            f"{_ALL_SOURCES}"
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
@@ -259,15 +251,13 @@ def _without_models(
     is_kept = np.array([model not in lost for model in X.models.tolist()])
     kept = X.relabel(X.models[is_kept], X.judges)
     unused = X.is_usable & ~kept.is_usable & (sample.weight > 0)
-    warn(
-        DataWarning(
-            f"The {sample.number(unused)} rows of models {lost[:5]}, whose scores have "
-            "no limit or lie on the bound, are left out. Name them in new_models to "
-            "place them with the judges' help, add votes, or set "
-            f"BTLRegressor(alpha={alpha}).{hint}",
-            code="models-left-out",
-            subject=lost,
-        )
+    warn_of_data(
+        "models-left-out",
+        lost,
+        f"The {sample.number(unused)} rows of models {lost[:5]}, whose scores have no "
+        "limit or lie on the bound, are left out. Name them in new_models to place "
+        "them with the judges' help, add votes, or set "
+        f"BTLRegressor(alpha={alpha}).{hint}",
     )
     is_scored = ~X.is_new & is_kept
     for code, (where, _) in enumerate(_historical_models(X)):
@@ -306,13 +296,11 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
         return sample
     for judge, n, n_all in zip(X.judges, n_old, n_rows, strict=True):
         if n < needed:
-            warn(
-                DataWarning(
-                    f"Judge {judge!r} has {n} historical rows, fewer than the "
-                    f"{needed} that calibrate it; its {n_all} rows are left out.",
-                    code="uncalibrated-judge",
-                    subject=[judge],
-                )
+            warn_of_data(
+                "uncalibrated-judge",
+                [judge],
+                f"Judge {judge!r} has {n} historical rows, fewer than the {needed} "
+                f"that calibrate it; its {n_all} rows are left out.",
             )
     if few and not len(kept.judges):
         raise BattlesError(
@@ -389,14 +377,12 @@ def leave_out_feature_separated(sample: Sample, bias: Any) -> Sample:
             raise BattlesError(
                 f"{fault}, whatever the models, and no other judge {what}. {advice}"
             )
-        warn(
-            SeparationWarning(
-                f"{fault}: no finite fit exists, and its rows say almost nothing "
-                f"about the models. All {n} are left out. This happens if "
-                f"a feature is made from the outcome. {advice}",
-                code="separated-by-features",
-                subject=[judge],
-            )
+        warn_of_data(
+            "separated-by-features",
+            [judge],
+            f"{fault}: no finite fit exists, and its rows say almost nothing about the "
+            f"models. All {n} are left out. Is a feature made of the outcome? {advice}",
+            SeparationWarning,
         )
     return sample.with_battles(kept)
 

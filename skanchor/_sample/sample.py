@@ -34,10 +34,8 @@ from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
     CountWarning,
-    DataWarning,
-    SkanchorWarning,
 )
-from skanchor.warning_log import warn_of
+from skanchor.warning_log import warn_of_data
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -65,24 +63,6 @@ BOTH_BAD_COLUMN = "both_bad"
 
 COUNT_COLUMN = "count"
 """Column in which tables of counts say how often each row occurred."""
-
-_SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
-    "weights-like-counts": (
-        CountWarning,
-        "All weights are whole numbers, up to {most:g}, and are read as importance: if "
-        "they count equal rows, errors are too long and item effects are overlooked. "
-        "If a weight is a number of equal rows, set weights='frequency' (on its "
-        "BTLRegressor if a method has no such parameter). Otherwise divide the weights "
-        "by their mean.",
-    ),
-    "counts-not-used": (
-        DataWarning,
-        "Column 'count' holds whole numbers, up to {most:.0f}, and each row is taken "
-        "for one comparison. If it is the number of equal rows, set "
-        "weights='frequency', and in Python sample_weight=X['count'].",
-    ),
-}
-"""Category and sentence of each warning, by code."""
 
 MOST_COUNTED, MOST_LISTED = 10**9, 10**8
 """Rows that counts may stand for where equal ones are put together, and where not."""
@@ -468,7 +448,16 @@ def warn_of_counts(sample: Sample) -> None:
         return
     known = sample.weight[sample.weight > 0]
     if known.min() < known.max() and (known == np.round(known)).all():
-        warn_of(_SENTENCES, "weights-like-counts", most=known.max())
+        warn_of_data(
+            "weights-like-counts",
+            (),
+            f"All weights are whole numbers, up to {known.max():g}, and are read as "
+            "importance: if they count equal rows, errors are too long and item "
+            "effects are overlooked. If so, set weights='frequency' (on its "
+            "BTLRegressor if a method has no such parameter). Otherwise divide them "
+            "by their mean.",
+            CountWarning,
+        )
 
 
 def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
@@ -481,4 +470,10 @@ def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
         return
     most = counts.max()
     if counts.min() >= 0 and most > 1 and (counts % 1 == 0).all():
-        warn_of(_SENTENCES, "counts-not-used", [COUNT_COLUMN], most=most)
+        warn_of_data(
+            "counts-not-used",
+            [COUNT_COLUMN],
+            f"Column 'count' holds whole numbers, up to {most:.0f}, and each row is "
+            "taken for one comparison. If it is the number of equal rows, set "
+            "weights='frequency', and in Python sample_weight=X['count'].",
+        )

@@ -259,6 +259,9 @@ def test_odd_names_are_harmless_in_a_terminal_and_in_tables():
     table = board_table(facts)
     assert r"a\|b" in table.to_markdown() and r"50 \% \& \$x\$" in table.to_latex()
     assert "\x1b" not in table.to_latex()
+    # New models are bold.
+    assert table.to_markdown().count("**") == 2 * sum(table.marked) == 2
+    assert table.to_latex().count("\\textbf{") == 1
 
 
 def test_json_has_keys_that_its_page_describes(anchor):
