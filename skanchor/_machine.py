@@ -1,23 +1,15 @@
-"""What a fit takes of the machine: its free memory, and threads of linear algebra."""
+"""What a fit takes of the machine: threads of linear algebra, and its memory."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
-ASSUMED = 16 * 2**30
-"""Bytes assumed to be available where the system does not report them."""
-
-_MEMINFO = Path("/proc/meminfo")
-_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 LARGE = 3_000
 """Rows of a matrix from which a second thread may pay. Below, threads wait for each
@@ -60,25 +52,6 @@ def limited_threads(limit: int | None) -> Iterator[None]:
 def threads_for(size: int) -> int | None:
     """Limit of threads for matrices of at most ``size`` rows; None is no limit."""
     return 1 if size < LARGE else None
-
-
-def available_bytes() -> int:
-    """Bytes that can still be allocated without swapping.
-
-    On Linux the available memory that the kernel reports, at most the limit of the
-    container. Elsewhere all memory of the machine, or a constant if that is not known.
-    """
-    sizes = []
-    with suppress(AttributeError, OSError, ValueError):
-        sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    with suppress(OSError, KeyError, ValueError):
-        lines = _MEMINFO.read_text(encoding="ascii").splitlines()
-        reported = dict(line.split(":", 1) for line in lines)
-        sizes = [int(reported["MemAvailable"].split()[0]) * 1024]
-    with suppress(OSError, ValueError):
-        # Without a limit the file contains the word "max".
-        sizes.append(int(_LIMIT.read_text(encoding="ascii")))
-    return min(sizes, default=ASSUMED)
 
 
 def release_memory() -> None:

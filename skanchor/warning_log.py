@@ -16,7 +16,7 @@ from copy import copy
 from itertools import chain
 from typing import Any, Self
 
-from skanchor.exceptions import SkanchorWarning, locate
+from skanchor.exceptions import DataWarning, SkanchorWarning, locate
 
 __all__ = ["WarningLog", "warn", "warn_at_once"]
 
@@ -119,6 +119,16 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
         warnings.warn(warning, stacklevel=stacklevel)
     else:
         log.found.append(warning)
+
+
+def warn_of_data(
+    code: str,
+    subject: Iterable[Any],
+    message: str,
+    category: type[SkanchorWarning] = DataWarning,
+) -> None:
+    """Warn of rows or labels of a table."""
+    warn(category(message, code=code, subject=subject), stacklevel=4)
 
 
 def warn_of(

@@ -54,14 +54,9 @@ def _fitted(name):
         return AnchorPipeline(item_effects="none", cv=3, random_state=0).fit(
             two.X, two.y
         )
-    if name == "splines and ridge":
-        splines = LinearBias(SplineTransformer(n_knots=3), alpha=0.1)
-        return AnchorPipeline(
-            calibrator=JudgeCalibrator(bias=splines), cv=3, random_state=0
-        ).fit(data.X, data.y)
-    assert name == "history"
-    old = ~(X == "new-model").any(axis=1)
-    return AnchorPipeline(cv=3, new_models=[], random_state=0).fit(X[old], y[old])
+    assert name == "splines and ridge"
+    splines = JudgeCalibrator(LinearBias(SplineTransformer(n_knots=3), alpha=0.1))
+    return AnchorPipeline(calibrator=splines, cv=3, random_state=0).fit(data.X, data.y)
 
 
 NAMES = ("paper", "default", "items", "items and features", "two new models")

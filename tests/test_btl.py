@@ -139,25 +139,6 @@ def test_only_human_rows_between_historical_models_count():
         BTLRegressor().fit(X.assign(judge="gpt"), y)
 
 
-# -------------------------------------------------------------------------------- elo
-def test_elo():
-    X, y, _ = make_table(7)
-    btl = BTLRegressor().fit(X, y)
-    unit = 400 / np.log(10)
-    elo = btl.elo()
-    assert_allclose(elo["rating"], 1000 + unit * btl.scores_)
-    assert_allclose(elo[["low", "high"]], 1000 + unit * btl.conf_int())
-    elo = btl.elo(0.9, anchor="m1", rating=1200)
-    assert_allclose(elo.loc["m1"], 1200)
-    gap = np.array([1, -1, 0, 0, 0, 0])
-    error = np.sqrt(gap @ btl.covariance_ @ gap)
-    point = 1200 + unit * (btl.scores_["m0"] - btl.scores_["m1"])
-    assert_allclose(elo.loc["m0", "rating"], point)
-    assert_allclose(elo.loc["m0", "high"], point + unit * norm.ppf(0.95) * error)
-    with pytest.raises(BattlesError, match="Unknown anchor 'm9'"):
-        btl.elo(anchor="m9")
-
-
 # ------------------------------------------------------------------------------ graph
 def two_islands(separated=False):
     a = ["a", "b", "c", "x", "y"] * 4
@@ -208,10 +189,6 @@ def test_separation(wins, kind):
     moved = btl.scores_[rest] - btl.scores_[rest].mean()
     assert_allclose(moved, alone.scores_, atol=1e-3)
     assert_allclose(btl.standard_errors_[rest], alone.standard_errors_, rtol=1e-3)
-    # The Elo view stays free of NaN.
-    assert not btl.elo().isna().any(axis=None)
-    assert not btl.elo(anchor="m2").isna().any(axis=None)
-    assert not btl.elo(anchor="top").isna().any(axis=None)
 
 
 def test_ridge_heals_separation():

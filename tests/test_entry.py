@@ -97,6 +97,7 @@ def scaled(factor):
 
 
 TEXTS = "Expected bytes"
+COUNTS = "holds numbers of equal rows: it needs weights='frequency', and rows without"
 FEATURE = "Feature 'x1' is missing, infinite or too large in"
 BAD = {
     "no model_b": (
@@ -137,7 +138,7 @@ BAD = {
         lambda: named("draw?"), BattlesError, r"Unknown outcome labels \['draw\?'\]",
         {}),
     "no outcome in a row": (
-        lambda: named(None), BattlesError, "y has 1 missing outcomes", {}),
+        lambda: named(None), BattlesError, "y has 1 missing outcome", {}),
     "an outcome of 1.5": (
         lambda: at("winner", 1.5), BattlesError, r"must be in \[0, 1\]; row", {}),
     "dates as outcomes": (
@@ -152,7 +153,7 @@ BAD = {
         lambda: at("model_a", 1), TypeError, "mix types", {"large": TEXTS}),
     "a feature that is missing in a verdict": (
         lambda: verdict("x1_a", np.nan),
-        BattlesError, "Feature 'x1' contains NaN in 1 judge rows",
+        BattlesError, "Feature 'x1' contains NaN in 1 judge row",
         {"large": FEATURE}),
     "an infinite feature": (
         lambda: verdict("x1_a", np.inf), BattlesError, "'x1_a' contains infinity",
@@ -170,21 +171,23 @@ BAD = {
         lambda: history().assign(shown_first="left"),
         BattlesError, r"'shown_first' holds \['left'\]", {}),
     "a weight below zero": (
-        lambda: weighed(-1.0), ValueError, "Negative values", {}, {"weight": "w"}),
+        lambda: weighed(-1.0), ValueError, "Negative values",
+        {"large": COUNTS},
+        {"weight": "w"}),
     "a missing weight": (
-        lambda: weighed(np.nan), ValueError, "NaN", {}, {"weight": "w"}),
+        lambda: weighed(np.nan), ValueError, "NaN", {"large": COUNTS}, {"weight": "w"}),
     "weights of zero": (
         lambda: weighed(0.0, 0.0), ValueError, "at least one non-zero number",
-        {},
+        {"large": COUNTS},
         {"weight": "w"}),
     "weights that are text": (
         lambda: history().assign(w="a"), (ValueError, BattlesError), "must be numbers",
-        {"large": "cannot be counted or added up"},
+        {"large": COUNTS},
         {"weight": "w"}),
     "counts that are no whole numbers": (
         lambda: weighed(1.5), BattlesError,
         r"must be whole numbers: 1 are not, the first is 1.5",
-        {"large": "must be whole numbers"},
+        {"large": COUNTS},
         {"weight": "w", "weights": "frequency"}),
 }  # fmt: skip
 
@@ -259,7 +262,9 @@ GOOD = {
 @pytest.mark.parametrize("case", GOOD)
 def test_a_good_table_gives_the_same_fit(case):
     make, given = GOOD[case]
-    one, *others = (take(road, make(), **given) for road in ROADS)
+    # Weights of rows with features need rows in memory.
+    roads = ROADS[:2] if "weight" in given else ROADS
+    one, *others = (take(road, make(), **given) for road in roads)
     for other in others:
         assert other.models.tolist() == one.models.tolist()
         assert other.judges.tolist() == one.judges.tolist()

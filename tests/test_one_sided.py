@@ -135,7 +135,7 @@ def test_others_rank_as_without_a_model_that_lost_all(among):
     for method in ("holm", "romano-wolf"):
         last = whole.rank_sets(among="board", method=method).loc["lost"]
         assert last.tolist() == [5, 5, 5]
-    board = whole.leaderboard(ranks="tier")
+    board = whole.leaderboard()
     assert board.index[-1] == "lost" and board["determined"].all()
     assert board["rank"]["lost"] == board["rank"].max()
     assert board["rank"]["lost"] > board["rank"].drop("lost").max()

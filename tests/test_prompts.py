@@ -169,8 +169,8 @@ def test_updates_keep_prompts_together(battles):
     X, y = battles
     late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
     old, past = X[~late], y[~late]
-    history = AnchorHistory(ANCHOR).fit(old[:2000], past[:2000])
-    history.update(old[2000:], past[2000:], past=(old[:2000], past[:2000]))
+    history = AnchorHistory(ANCHOR).fit(old[:500], past[:500])
+    history.update(old[500:], past[500:], past=(old[:500], past[:500]))
     whole = AnchorHistory(ANCHOR).fit(old, past)
     one, other = (each.place(X[late], y[late]) for each in (history, whole))
     assert_allclose(one.standard_errors, other.standard_errors, rtol=1e-9)

@@ -1,7 +1,6 @@
 """The unit of weights: all weights times a number are the same weights."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -9,7 +8,6 @@ from sklearn.base import clone
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor.baselines import BASELINES
 from skanchor.bias import LinearBias
-from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
 
 pytestmark = [
@@ -96,7 +94,7 @@ def test_nor_is_it_to_baselines(name, table):
 
 @pytest.mark.parametrize("item_effects", [None, "random"])
 def test_a_history_has_the_unit_of_its_rows(item_effects, table, tmp_path):
-    """By rows or by batches, arrivals have the same unit as the rows of the history."""
+    """Arrivals have the same unit as the rows of the history."""
     X, y, weight, _ = table
     X = X.drop(columns="kind")
     new = X[["model_a", "model_b"]].isin(["new-model-1", "new-model-2"]).any(axis=1)
@@ -109,13 +107,7 @@ def test_a_history_has_the_unit_of_its_rows(item_effects, table, tmp_path):
         loaded = AnchorHistory.load(tmp_path / "history")
         return loaded.place(X[new], y[new], unit * weight[new])
 
-    def by_batches(unit):
-        rows = X[~new].assign(winner=y[~new], w=unit * weight[~new])
-        found = fit_history([pd.DataFrame(rows)], anchor, sample_weight="w")
-        return found.place(X[new], y[new], unit * weight[new])
-
-    for way in (placed, by_batches):
-        one, other = (
-            way(unit).leaderboard().select_dtypes("number") for unit in (1.0, 7e-4)
-        )
-        assert_allclose(other, one, rtol=1e-8, atol=1e-8)
+    one, other = (
+        placed(unit).leaderboard().select_dtypes("number") for unit in (1.0, 7e-4)
+    )
+    assert_allclose(other, one, rtol=1e-8, atol=1e-8)

@@ -76,7 +76,7 @@ def _fitted(design: Design, case: Case, changes: Mapping[str, Any], seed: int) -
     diagnostics = getattr(estimator.result_, "diagnostics", None)
     if diagnostics is not None:
         # The parts of what the warning of the diagnostics says.
-        row["findings"] = [finding.kind for finding in diagnostics.findings()]
+        row["findings"] = [finding.code for finding in diagnostics.findings()]
     row["random"] = float(getattr(estimator, "item_effects_", None) == "random")
     if design.measure is not None:
         measured = design.measure(estimator, case)

@@ -17,11 +17,9 @@ from scipy.sparse.csgraph import connected_components
 
 from skanchor._battles.comparisons import Comparisons
 from skanchor._battles.labels import HUMAN, PEOPLE_LABELS, factorize
-from skanchor._battles.rows import number_rows
 from skanchor._text import first_five
 from skanchor._typing import Array
-from skanchor.exceptions import DataWarning
-from skanchor.warning_log import warn
+from skanchor.warning_log import warn_of_data
 
 CLEAR = (0.0, 0.5, 1.0)
 """Outcomes that are not graded."""
@@ -83,20 +81,19 @@ def check_table(
     _warn_of_alike_labels("judge", [*X.judges.tolist(), HUMAN], [X.judge])
     people = [label for label in X.judges.tolist() if _means_people(label)]
     if people:
-        _warn(
+        warn_of_data(
             "people-as-judges",
             people,
             f"Judges {people[:5]} have labels of people, but count as LLM judges: "
-            f"only {HUMAN!r} marks human rows. Give rows of people this label, or name "
-            "theirs in human where files are read.",
+            f"only {HUMAN!r} marks human rows. Give people's rows that label.",
         )
-    itself = np.flatnonzero(X.left == X.right)
-    itself = itself[weight[itself] > 0]
+    itself = np.flatnonzero((X.left == X.right) & (weight > 0))
     if len(itself):
         # Models that appear in such rows only are lost from the ranking.
         others = X.appearances(X.is_usable & (weight > 0))
-        lost = X.models[np.unique(X.left[itself[others[X.left[itself]] == 0]])].tolist()
-        _warn(
+        shown = np.unique(X.left[itself])
+        lost = X.models[shown[others[shown] == 0]].tolist()
+        warn_of_data(
             "self-comparisons",
             lost,
             f"{len(itself)} rows compare a model with itself and are ignored"
@@ -106,11 +103,6 @@ def check_table(
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
         _warn_of_copies(frame, X, y, weight)
-
-
-def _warn(code: str, subject: Iterable[Any], message: str) -> None:
-    """Warn of rows or labels of a table."""
-    warn(DataWarning(message, code=code, subject=subject))
 
 
 def _spelling(label: str) -> str:
@@ -139,8 +131,8 @@ def _warn_of_alike_labels(
     groups = [alike for alike in spelled.values() if len(alike) > 1]
     if not groups:
         return
-    size, names = len(labels), {}
-    n_rows = np.bincount(np.concatenate(columns) % size, minlength=size)
+    names: dict[str, str] = {}
+    n_rows = np.bincount(np.concatenate(columns) % len(labels), minlength=len(labels))
     for alike in groups:
         # People first, whatever the number of their votes, then the usual name.
         alike.sort(key=lambda label: (label != HUMAN, -n_rows[labels.index(label)]))
@@ -149,13 +141,13 @@ def _warn_of_alike_labels(
     rows = np.any([is_rare[column] for column in columns], axis=0)
     mark = f"; only {HUMAN!r} marks human rows" * (kind == "judge")
     listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
-    _warn(
+    warn_of_data(
         f"look-alike-{kind}s",
         [label for alike in groups for label in alike],
         f"The {kind}s {listed} differ in case, blanks, separators or "
         f"invisible letters alone, and each counts as a {kind} of its own{mark}. "
         f"{rows.sum()} rows have the rarer names, the first is row "
-        f"{int(np.argmax(rows))}. If they are one, give them one name: X = "
+        f"{int(np.argmax(rows))}. Give those that are one the same name: X = "
         f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
     )
 
@@ -197,13 +189,12 @@ def _warn_of_copies(
     copies = _copies(at, chain(codes, others, features()))
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * len(at)):
         what = "prompt_id, models" if has_prompts else "models"
-        _warn(
+        warn_of_data(
             "copied-rows" if has_prompts else "equal-rows",
             (),
             f"{len(copies)} rows are copies of earlier ones (same {what}, judge, "
-            f"verdict and features), the first in row {copies[0]}. Copies make errors "
-            "too short. Drop them, unless different people cast them; a column 'rater' "
-            "then tells them apart.",
+            f"verdict and features), the first in row {copies[0]}, and make errors too "
+            "short. Drop them, or tell voters apart in a column 'rater'.",
         )
 
 
@@ -232,7 +223,7 @@ def _oriented(X: Comparisons, y: Array) -> tuple[NDArray[np.intp], Array]:
 
 
 def warn_of_contradicting_judges(
-    X: Comparisons, y: Array, weight: Array, multiplicity: Array | None = None
+    X: Comparisons, y: Array, weight: Array, times: Array
 ) -> None:
     """Warn of judges whose outcomes may be coded the other way round.
 
@@ -245,34 +236,30 @@ def warn_of_contradicting_judges(
         The battles.
     y, weight : ndarray of shape (n_rows,)
         Outcomes and row weights.
-    multiplicity : ndarray of shape (n_rows,), optional
+    times : ndarray of shape (n_rows,)
         How many equal rows each stands for.
     """
     rows, (pair, preference) = X.is_usable & (weight > 0), _oriented(X, y)
-    votes, verdicts = (
-        np.flatnonzero(rows & X.is_human),
-        np.flatnonzero(rows & ~X.is_human),
-    )
-    times = np.ones(len(y)) if multiplicity is None else multiplicity
+    votes = np.flatnonzero(rows & X.is_human)
+    at = np.flatnonzero(rows & ~X.is_human)
     # The majority of people in each pair, then +, - or 0 for each verdict: it agrees
     # with that majority, contradicts it, or one of the two is undecided.
     sums = np.bincount(pair[votes], (weight * preference)[votes], len(X.models) ** 2)
-    agreement = preference[verdicts] * np.sign(sums)[pair[verdicts]]
-    decided, agreed = (
-        np.bincount(X.judge[verdicts], times[verdicts] * which, len(X.judges))
-        for which in (agreement != 0, agreement > 0)
+    agreement = np.sign(preference[at] * sums[pair[at]])
+    decided, balance = (
+        np.bincount(X.judge[at], times[at] * each, len(X.judges))
+        for each in (agreement != 0, agreement)
     )
     # For verdicts that are independent of the majority, disagreements minus agreements
     # have mean zero and standard deviation sqrt(decided).
-    against = decided - 2 * agreed > _BEYOND_CHANCE * np.sqrt(decided)
-    for code in np.flatnonzero(against):
-        judge, share = X.judges[code], agreed[code] / decided[code]
-        _warn(
+    for code in np.flatnonzero(-balance > _BEYOND_CHANCE * np.sqrt(decided)):
+        judge, share = X.judges[code], 0.5 + 0.5 * balance[code] / decided[code]
+        warn_of_data(
             "reversed-judge",
             [judge],
             f"Judge {judge!r} sides with people in {share:.0%} of its "
             f"{decided[code]:.0f} verdicts on pairs of models that both decided. Its "
-            "outcomes may be coded the other way round, 'model_a' for 'model_b'.",
+            "outcomes may be coded the other way round.",
         )
 
 
@@ -289,22 +276,23 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
         Prompt of each row.
     """
     pair, preference = _oriented(X, y)
-    rows = np.flatnonzero(X.is_usable & ~X.is_human)
+    rows, n = np.flatnonzero(X.is_usable & ~X.is_human), len(X.judges)
+    key = pd.factorize(groups[rows] * len(X.models) ** 2 + pair[rows])[0]
+    judge = X.judge[rows]
     # Of several verdicts of a judge on one prompt and pair the first counts.
-    rows = rows[number_rows(*(c[rows] for c in (groups, pair, X.judge))).first]
-    key = number_rows(groups[rows], pair[rows]).kind
-    shape = len(X.judges), int(key.max(initial=-1)) + 1
-    verdicts = [
-        csr_array((is_so.astype(float), (X.judge[rows], key)), shape)
-        for is_so in (np.sign(preference[rows]) == side for side in (-1, 0, 1))
-    ]
-    every = verdicts[0] + verdicts[1] + verdicts[2]
-    shared = (every @ every.T).toarray()
+    first = ~pd.Series(key * n + judge).duplicated().to_numpy()
+    key, judge = key[first], judge[first]
+    verdict = np.sign(preference[rows[first]]).astype(np.intp) + 1
+    # How often two judges met, by what either said: shape (3, n, 3, n).
+    shape = 3 * n, int(key.max(initial=-1)) + 1
+    said = csr_array((np.ones(len(key)), (verdict * n + judge, key)), shape)
+    met = (said @ said.T).toarray().reshape(3, n, 3, n)
+    shared = met.sum(axis=(0, 2))
     total = np.maximum(shared, 1.0)
-    agreed = sum((one @ one.T).toarray() for one in verdicts) / total
+    agreed = np.einsum("sisj->ij", met) / total
     # How often each judge says so, on what it shares with the other.
-    rates = [(one @ every.T).toarray() / total for one in verdicts]
-    by_chance = sum(rate * rate.T for rate in rates)
+    rates = met.sum(axis=2) / total
+    by_chance = np.einsum("sij,sji->ij", rates, rates)
     kappa = (agreed - by_chance) / np.maximum(1.0 - by_chance, 1e-9)
     alike = (kappa > _ONE_JUDGE) & (shared >= _SHARED)
     np.fill_diagonal(alike, False)
@@ -312,19 +300,18 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     for code in np.flatnonzero(np.bincount(part) > 1):
         at = np.flatnonzero(part == code)
         names, least = X.judges[at].tolist(), kappa[at][alike[at]].min()
-        _warn(
+        warn_of_data(
             "runs-of-one-judge",
             names,
             f"Judges {first_five(names)} agree on the same prompts and models like "
-            f"runs of one judge (Cohen's kappa {least:.2f} or more). They like the "
-            "same models, so that all tell little more than one. Fit them under one "
-            "name; if there are no other judges, by pool='judges'.",
+            f"runs of one judge (Cohen's kappa {least:.2f} or more) and tell little "
+            "more than one. Fit them under one name, all judges by pool='judges'.",
         )
 
 
 # ------------------------------------------------------------------------------ grades
 def graded_verdicts(
-    X: Comparisons, y: Array, times: Array | None, counts: NDArray[np.bool_]
+    X: Comparisons, y: Array, times: Array, counts: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Share of graded verdicts, between a win and a tie, and number of verdicts.
 
@@ -332,10 +319,8 @@ def graded_verdicts(
     ----------
     X : Comparisons
         The battles.
-    y : ndarray of shape (n_rows,)
-        Outcomes.
-    times : ndarray of shape (n_rows,) or None
-        How many equal rows each stands for; None is one for each.
+    y, times : ndarray of shape (n_rows,)
+        Outcomes, and how many equal rows each stands for.
     counts : ndarray of shape (n_rows,)
         Which rows count; those of people do not.
 
@@ -344,14 +329,13 @@ def graded_verdicts(
     shares, numbers : ndarray of shape (2, n_judges)
         Those on historical models alone, then those on new ones.
     """
-    at = np.flatnonzero(counts & (X.judge >= 0))
-    number = np.ones(len(at)) if times is None else times[at]
+    at = np.flatnonzero(counts & ~X.is_human)
     cell, size = X.involves_new[at] * len(X.judges) + X.judge[at], 2 * len(X.judges)
     graded, numbers = (
-        np.bincount(cell, each, size).reshape(2, -1).astype(np.float64)
-        for each in (number * ~np.isin(y[at], CLEAR), number)
+        np.bincount(cell, times[at] * each, size).reshape(2, -1)
+        for each in (~np.isin(y[at], CLEAR), 1.0)
     )
-    return graded / np.maximum(numbers, 1.0), numbers
+    return graded / np.maximum(numbers, 1.0), numbers.astype(np.float64)
 
 
 def graded_in_part(shares: Array, numbers: Array) -> NDArray[np.bool_]:
@@ -371,22 +355,19 @@ def warn_of_other_grades(judges: NDArray[Any], shares: Array, numbers: Array) ->
     The sensitivity of a judge is that of its historical verdicts. The arguments are
     labels, and what :func:`graded_verdicts` returns.
     """
-    for is_graded, number, kind, other in zip(
-        graded_in_part(shares, numbers),
-        shares * numbers,
-        ("historical", "new"),
-        ("new", "historical"),
-        strict=True,
+    kinds = ["historical", "new"]
+    for is_graded, graded in zip(
+        graded_in_part(shares, numbers), shares * numbers, strict=True
     ):
         names = judges[is_graded].tolist()
         if names:
-            _warn(
+            warn_of_data(
                 "graded-verdicts",
                 names,
-                f"Verdicts of judges {names[:5]} on {kind} models are graded "
-                f"({number[is_graded].sum():.0f} of them lie between a win and a tie), "
-                f"those on {other} models are not. A sensitivity that is learned from "
-                "one kind is used for the other, so that scores of new models are too "
-                "close to the mean or too far from it, unless a grade is the "
-                "probability of a win. Give both in the same kind.",
+                f"Verdicts of judges {names[:5]} on {kinds[0]} models are graded "
+                f"({graded[is_graded].sum():.0f} of them lie between a win and a tie), "
+                f"those on {kinds[1]} models are not: unless grades are probabilities "
+                "of a win, scores of new models are too close to the mean or too far "
+                "from it. Give both in the same kind.",
             )
+        kinds.reverse()

@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from skanchor._battles.labels import (
     HUMAN,
+    InContext,
     Items,
     align,
+    as_objects,
+    factorize,
     is_in,
     label_list,
     positions,
     same_labels,
-    with_contexts,
+    sorted_labels,
 )
-from skanchor._battles.rows import EqualRows, JudgeRows, constant, number_rows
+from skanchor._battles.rows import JudgeRows, constant, first_rows, number_rows
 from skanchor._battles.table import encode
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -246,54 +249,45 @@ class Comparisons:
         return known[judge]
 
     @_of_rows
-    def _rows_by_source(self) -> tuple[NDArray[np.intp], EqualRows]:
-        """Usable rows, and kinds of them by judge, the new models, and context."""
-        # New models have numbers from one, others have zero. The order of the two
-        # sides does not matter.
-        number = np.where(self.is_new, np.cumsum(self.is_new), 0)
-        rows = np.flatnonzero(self.is_usable)
-        left, right = number[self.left[rows]], number[self.right[rows]]
-        low, high = np.minimum(left, right), np.maximum(left, right)
-        context = self.items.context[self.left[rows]]
-        return rows, number_rows(self.judge[rows], low, high, context)
-
-    @_of_rows
     def sources(self) -> NDArray[np.intp]:
         """Source code of each row: its judge, context, and the new models it involves.
 
         Codes start at zero without gaps; unusable rows have code -1.
         """
-        rows, equal = self._rows_by_source
-        codes = np.full(len(self), -1)
-        codes[rows] = equal.kind
+        # New models have numbers from one, others have zero. The order of the two
+        # sides does not matter.
+        number = np.where(self.is_new, np.cumsum(self.is_new), 0)
+        rows, codes = np.flatnonzero(self.is_usable), np.full(len(self), -1)
+        sides = np.sort([number[self.left[rows]], number[self.right[rows]]], axis=0)
+        context = self.items.context[self.left[rows]]
+        codes[rows] = number_rows(self.judge[rows], *sides, context).kind
         return codes
 
     @_of_rows
     def source_keys(self) -> list[tuple[Any, frozenset[Any], Any]]:
         """Judge (or ``"human"``), new models and context of each source."""
-        rows, equal = self._rows_by_source
-        judges, models, keys = [*self.judges.tolist(), HUMAN], self.models, []
-        for row in rows[equal.first].tolist():
+        judges, keys = [*self.judges.tolist(), HUMAN], []
+        n_sources = int(self.sources.max(initial=-1)) + 1
+        # Code -1, of rows without a source, indexes from the end.
+        for row in first_rows(self.sources, n_sources + 1)[:-1].tolist():
             sides = np.array([self.left[row], self.right[row]])
-            new = frozenset(models[sides[self.is_new[sides]]].tolist())
-            context = getattr(models[sides[0]], "context", None)
-            # Code -1, of people, indexes from the end.
+            new = frozenset(self.models[sides[self.is_new[sides]]].tolist())
+            context = getattr(self.models[sides[0]], "context", None)
             keys.append((judges[self.judge[row]], new, context))
         return keys
 
     def appearances(
-        self, rows: NDArray[np.bool_], multiplicity: Array | None = None
+        self, rows: NDArray[np.bool_], times: Array | None = None
     ) -> NDArray[np.intp]:
         """Return how many of the chosen rows involve each model, shape (n_models,).
 
-        ``multiplicity``, of shape (n_rows,), says how many rows each stands for.
+        ``times``, of shape (n_rows,), says how many rows each stands for.
         """
         # Without a copy of the columns where all rows are chosen.
-        chosen: Any = slice(None) if rows.all() else rows
-        times = None if multiplicity is None else multiplicity[chosen]
-        sides = (self.left[chosen], self.right[chosen])
-        counts = (np.bincount(side, times, len(self.models)) for side in sides)
-        return np.asarray(sum(counts)).astype(np.intp)
+        at: Any = slice(None) if rows.all() else rows
+        sides = np.concatenate([self.left[at], self.right[at]])
+        number = None if times is None else np.tile(times[at], 2)
+        return np.bincount(sides, number, len(self.models)).astype(np.intp)
 
     # ------------------------------------------------------- what the stages learned
     def learned_scores(self) -> Array:
@@ -356,11 +350,10 @@ class Comparisons:
     def unscored_models(self) -> list[str]:
         """Return the names of the models in these rows that have no score."""
         shown = np.unique(np.concatenate([self.left, self.right]))
-        scores = (
-            np.full(len(self.models), np.nan) if self.scores is None else self.scores
-        )
         shown = shown[shown >= 0]
-        return list(map(str, self.models[shown[np.isnan(scores[shown])]]))
+        if self.scores is not None:
+            shown = shown[np.isnan(self.scores[shown])]
+        return list(map(str, self.models[shown]))
 
     # ------------------------------------------------------------------ other columns
     def with_columns(self, **columns: Any) -> Comparisons:
@@ -432,10 +425,22 @@ class Comparisons:
         """Return the rows with each model replaced by the model in the row's context.
 
         ``contexts`` has the context of each row. The ``models`` of the result are
-        labels of a context and a model each (``InContext``).
+        labels of a context and a model each (``InContext``), sorted so; combinations
+        that do not occur are left out.
         """
-        sides = [self.left, self.right]
-        models, (left, right) = with_contexts(self.models, sides, contexts)
+        code, labels = factorize(contexts, "The column of contexts")
+        labels, (place,) = sorted_labels([labels], "contexts")
+        start, size = place[code] * len(self.models), len(self.models)
+        sides = np.stack([self.left, self.right])
+        # Models outside the vocabulary keep the code -1.
+        grid = np.where(sides < 0, -1, start + sides)
+        pairs, number = np.unique(grid, return_inverse=True)
+        n_outside = int(pairs[0] < 0) if len(pairs) else 0
+        models = as_objects(
+            InContext(labels[at // size], self.models[at % size])
+            for at in pairs[n_outside:].tolist()
+        )
+        left, right = number.reshape(sides.shape) - n_outside
         return self.with_columns(models=models, left=left, right=right)
 
     def without_order(self, judges: NDArray[Any]) -> Comparisons:

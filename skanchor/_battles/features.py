@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -14,8 +13,8 @@ from numpy.typing import NDArray
 
 from skanchor._battles.labels import is_text_column, values_of
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.warning_log import warn
+from skanchor.exceptions import BattlesError
+from skanchor.warning_log import warn_of_data
 
 SMALLEST = 1e-10
 """Largest absolute value of a feature below which it is refused: from a hundredth of it
@@ -86,6 +85,11 @@ def without_declaration(name: str) -> str:
     return inner if smells_of_outcome(inner) else name
 
 
+def sides_of(names: Iterable[str]) -> list[str]:
+    """Names of the two columns of each pair."""
+    return [name + side for name in names for side in _SIDES]
+
+
 def other_side(name: str) -> str | None:
     """Name of the other column of a pair such as ``length_a`` and ``length_b``."""
     side = _SIDES.get(name[-2:])
@@ -136,29 +140,16 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             (suspects if is_suspect else features).append(stem)
         elif kinds == {"text"} and all(map(_holds_numbers, sides)):
             numbers.append(stem)
-    _warn_of_pairs(
-        numbers,
-        "hold numbers as text, which is no feature; convert them to numbers to use "
-        "them.",
-        "numbers-as-text",
-    )
-    _warn_of_pairs(
-        suspects,
-        "are left out: by their names they hold the outcome or ids, no features of "
-        "responses. Leave them out with drop_features, or name those that are features "
-        "in features.",
-        "suspect-features",
-    )
+    told = {
+        "numbers-as-text": "hold numbers as text, which is no feature; convert them.",
+        "suspect-features": "are left out: their names suggest the outcome or ids. "
+        "Leave them out with drop_features, or name those to use in features.",
+    }
+    for found, (code, what) in zip((numbers, suspects), told.items(), strict=True):
+        if found:
+            names = ", ".join(f"{stem}_a and {stem}_b" for stem in found)
+            warn_of_data(code, sides_of(found), f"Columns {names} {what}")
     return tuple(features)
-
-
-def _warn_of_pairs(stems: list[str], what: str, code: str) -> None:
-    """Warn of pairs of columns that are not used."""
-    if stems:
-        names = ", ".join(f"{stem}_a and {stem}_b" for stem in stems)
-        columns = [stem + side for stem in stems for side in _SIDES]
-        message = f"Columns {names} {what}"
-        warn(DataWarning(message, code=code, subject=columns), stacklevel=8)
 
 
 def feature_kind(column: nw.Series[Any]) -> str:
@@ -180,24 +171,17 @@ def _are_numbers(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _first_word(column: nw.Series[Any]) -> str:
     """Part of an error: the first text that is not a number; empty if all are."""
-    for row, text in enumerate(column.cast(nw.String).to_list()):
-        if text is not None and not is_number(text):
-            return f"; row {row} of {column.name} holds {text!r:.60}"
-    return ""
+    texts = pd.Series(column.to_list(), dtype=object)
+    words = np.flatnonzero(texts.notna() & pd.to_numeric(texts, errors="coerce").isna())
+    if not len(words):
+        return ""
+    return f"; row {words[0]} of {column.name} holds {texts[words[0]]!r:.60}"
 
 
 def _holds_numbers(column: nw.Series[Any]) -> bool:
     """Whether the first few texts of a column are numbers."""
     head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
-    return bool(head) and all(map(is_number, head))
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    return bool(head) and bool(np.isfinite(pd.to_numeric(head, errors="coerce")).all())
 
 
 # ----------------------------------------------------------------------------- values
@@ -218,6 +202,7 @@ def as_float(values: NDArray[Any], name: str) -> Array:
         if odd.any():
             row = int(np.argmax(odd))
             kind = BattlesError if isinstance(values[row], str) else TypeError
+            # Words of scikit-learn's check are among these.
             raise kind(
                 f"Feature {name!r} must be numeric: row {row} holds {values[row]!r}, a "
                 f"{type(values[row]).__name__}; argument must be a string or a real "
@@ -257,8 +242,8 @@ def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
     BattlesError
         If the values of a feature are all but rounding.
     """
-    for at, name in enumerate(names):
-        largest = max(_largest(left[:, at]), _largest(right[:, at]))
+    for name, *sides in zip(names, left.T, right.T, strict=True):
+        largest = max(map(_largest, sides))
         if 0 < largest < SMALLEST:
             raise BattlesError(
                 f"Feature {name!r} is too small to compute with: its largest value is "

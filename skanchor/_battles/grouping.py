@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -19,8 +19,8 @@ from scipy.sparse.csgraph import connected_components
 from skanchor._battles.labels import as_objects, factorize
 from skanchor._battles.table import as_frame
 from skanchor._checks import check_unmasked
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.warning_log import warn
+from skanchor.exceptions import BattlesError
+from skanchor.warning_log import warn_of_data
 
 AUTO = "auto"
 """Groups by default: those of the prompts, where a table has these."""
@@ -44,7 +44,7 @@ class RowGroups:
     prompts : ndarray of shape (n_rows,) or None
         Code of the prompt of each row; None where rows have no groups.
     raters : ndarray of shape (n_rows,) or None
-        Code of the rater of each vote; -1 in other rows. None without raters.
+        Code of the rater of each row, -1 where it has none. None without raters.
     labels : ndarray of shape (n_prompts,) or None
         What the codes of the prompts stand for; None if nobody needs to know.
     name : str or None
@@ -53,7 +53,7 @@ class RowGroups:
 
     prompts: NDArray[np.intp] | None
     raters: NDArray[np.intp] | None = None
-    labels: NDArray[Any] | None = None
+    labels: Any = None
     name: str | None = None
 
 
@@ -61,7 +61,8 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
     """Groups of the rows of a table, as codes with their labels.
 
     Rows of one prompt depend on each other, whoever judges them. So the default is the
-    column of prompts, where there is one and its values repeat.
+    column of prompts, where there is one and its values repeat; raters are found in
+    theirs.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
     if isinstance(groups, RowGroups):
         return groups
     if isinstance(groups, str) and groups == AUTO:
-        return _repeated_prompts(as_frame(table))
+        return _default_groups(as_frame(table))
     if groups is None:
         return RowGroups(None)
     name = groups if isinstance(groups, str) else getattr(groups, "name", None)
@@ -161,28 +162,29 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
 
 
 # ------------------------------------------------------- prompts, raters, contexts
-def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
-    """Groups by the column of prompts; none where it has no repeated or few values."""
-    if frame is None or PROMPT_COLUMN not in frame.columns:
-        return RowGroups(None)
-    prompts = prompt_groups(frame)
-    n_groups = 0 if prompts.labels is None else len(prompts.labels)
-    if FEW_GROUPS <= n_groups < len(frame):
-        return prompts
-    if n_groups < len(frame):
-        warn_of_few_prompts(n_groups)
-    return RowGroups(None)
+def _default_groups(frame: nw.DataFrame[Any] | None) -> RowGroups:
+    """Prompts, unless they do not repeat or are few, and raters of a table."""
+    columns, raters = [] if frame is None else frame.columns, None
+    if frame is not None and RATER_COLUMN in columns:
+        raters, _ = factorize(frame[RATER_COLUMN], f"Column {RATER_COLUMN!r}")
+    if frame is not None and PROMPT_COLUMN in columns:
+        found = prompt_groups(frame)
+        if FEW_GROUPS <= len(found.labels) < len(frame):
+            return replace(found, raters=raters)
+        if len(found.labels) < len(frame):
+            warn_of_few_prompts(len(found.labels))
+    return RowGroups(None, raters)
 
 
 def warn_of_few_prompts(n_groups: int) -> None:
     """Warn of prompts that are too few to be groups by default."""
-    message = (
+    warn_of_data(
+        "few-prompts",
+        [PROMPT_COLUMN],
         f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few for "
-        "errors by prompt. Rows count as independent, so that errors may be too "
-        "short. Give groups='prompt_id' if you still want errors by prompt, or "
-        "groups=None (--groups none) if rows are independent."
+        "errors by prompt, so that rows count as independent. Give groups='prompt_id' "
+        "if you still want such errors, else groups=None (--groups none).",
     )
-    warn(DataWarning(message, code="few-prompts", subject=[PROMPT_COLUMN]))
 
 
 def prompt_groups(frame: nw.DataFrame[Any]) -> RowGroups:
@@ -202,46 +204,12 @@ def prompt_groups(frame: nw.DataFrame[Any]) -> RowGroups:
     return RowGroups(codes, labels=labels, name=PROMPT_COLUMN)
 
 
-def default_raters(
-    groups: Any, table: Any, votes: NDArray[np.bool_]
-) -> NDArray[np.intp] | None:
-    """Raters of the votes, where ``groups="auto"`` finds some who voted repeatedly.
-
-    Parameters
-    ----------
-    groups : array-like, str, RowGroups or None
-        As a user gave them.
-    table : battles table, array or Comparisons
-        The rows.
-    votes : ndarray of shape (n_rows,)
-        Rows of people. On other rows the column counts runs of a judge, whose verdicts
-        on different prompts are as alike as those of one run.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or None
-        Codes, -1 for other rows and for votes without a rater.
-    """
-    if isinstance(groups, RowGroups):
-        return groups.raters
-    frame = as_frame(table)
-    is_default = isinstance(groups, str) and groups == AUTO
-    if not is_default or frame is None or RATER_COLUMN not in frame.columns:
-        return None
-    codes, _ = factorize(frame[RATER_COLUMN], f"Column {RATER_COLUMN!r}")
-    codes = np.where(votes, codes, -1)
-    repeats = np.bincount(codes[codes >= 0]).max(initial=0) > 1
-    return codes if repeats else None
-
-
-def effective_number(codes: NDArray[np.intp]) -> float:
+def effective_number(sizes: NDArray[np.intp]) -> float:
     """Number of groups of equal size between which a variance is known as well.
 
-    It is the square of the number of rows, over the sum of the squared sizes. Negative
-    codes do not count.
+    It is the square of the number of rows, over the sum of the squared sizes.
     """
-    sizes = np.bincount(codes[codes >= 0]).astype(np.float64)
-    return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
+    return float(sizes.sum() ** 2 / max(sizes @ sizes, 1))
 
 
 def read_contexts(column: str, table: Any) -> NDArray[Any]:

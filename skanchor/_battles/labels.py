@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._battles.rows import distances
 from skanchor.exceptions import BattlesError
 
 HUMAN = "human"
@@ -64,13 +63,11 @@ def factorize(
     labels : ndarray of shape (n_labels,)
         The different labels, in the order of the rows.
     """
-    values: Any = column.to_native() if isinstance(column, nw.Series) else column
-    is_pandas = isinstance(values, pd.Series)
-    if not is_pandas or isinstance(values.dtype, pd.ArrowDtype):
-        values = _arrow_or_array(column)
-    if values.dtype == np.float16:
-        # pandas has no index of such numbers.
-        values = np.asarray(values, dtype=np.float64)
+    values: Any = column
+    if isinstance(column, nw.Series):
+        values = column.to_native()
+        if not isinstance(values, pd.Series) or isinstance(values.dtype, pd.ArrowDtype):
+            values = _in_arrow(column)
     try:
         codes, labels = pd.factorize(values)
     except (TypeError, NotImplementedError):
@@ -84,9 +81,9 @@ def factorize(
     return codes, labels.to_numpy() if hasattr(labels, "to_numpy") else labels
 
 
-def _arrow_or_array(column: nw.Series[Any] | NDArray[Any]) -> Any:
-    """A column of other libraries than pandas, as pandas can code it."""
-    if not isinstance(column, nw.Series) or column.dtype in (nw.Int128, nw.UInt128):
+def _in_arrow(column: nw.Series[Any]) -> Any:
+    """A column of other libraries than numpy, as pandas can code it."""
+    if column.dtype in (nw.Int128, nw.UInt128):
         return values_of(column)
     array = column.to_arrow()
     if pa.types.is_dictionary(array.type):
@@ -111,14 +108,6 @@ def code_ids(
             f"Ids in column {name!r} must be strings or numbers: argument must be a "
             f"string or a real number, got {type(column[0]).__name__}."
         )
-    if isinstance(column, np.ndarray) or column.dtype.is_integer():
-        values = values_of(column)
-        found = None if values.dtype == bool else distances(values)
-        if found is not None:
-            is_used = np.bincount(found.codes, minlength=found.size) > 0
-            labels = (np.flatnonzero(is_used) + found.low).astype(values.dtype)
-            codes = found.codes
-            return codes if is_used.all() else (is_used.cumsum() - 1)[codes], labels
     codes, labels = factorize(column, f"Column {name!r}")
     if labels.dtype.kind == "c":
         raise BattlesError(f"Complex data not supported: id column {name!r}.")
@@ -262,38 +251,3 @@ class Items:
         contexts = as_objects(item.context for item in labels)
         models = as_objects(item.model for item in labels)
         return cls(*pd.factorize(contexts), *pd.factorize(models))
-
-
-def with_contexts(
-    models: NDArray[Any], sides: list[NDArray[np.intp]], contexts: NDArray[Any]
-) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
-    """Encode the models of rows with contexts as items, sorted by context, then model.
-
-    Parameters
-    ----------
-    models : ndarray of shape (n_models,)
-        Labels.
-    sides : list of ndarray of shape (n_rows,)
-        Codes of the models; -1 is a model outside ``models``.
-    contexts : ndarray of shape (n_rows,)
-        Context of each row.
-
-    Returns
-    -------
-    items : ndarray of shape (n_items,)
-        Labels (:class:`InContext`) of the combinations that occur in the rows.
-    sides : list of ndarray of shape (n_rows,)
-        Item codes; -1 where the model code was -1.
-    """
-    code, labels = factorize(contexts, "The column of contexts")
-    labels, (place,) = sorted_labels([labels], "contexts")
-    start = place[code] * len(models)
-    grid = np.concatenate([np.where(side < 0, -1, start + side) for side in sides])
-    # Only combinations that occur become items: the grid is renumbered without gaps.
-    pairs, number = np.unique(grid, return_inverse=True)
-    n_outside = int(pairs[0] < 0) if len(pairs) else 0
-    items = as_objects(
-        InContext(labels[at // len(models)], models[at % len(models)])
-        for at in pairs[n_outside:].tolist()
-    )
-    return items, np.split(number - n_outside, len(sides))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from skanchor._typing import Array
 
@@ -27,8 +24,7 @@ def is_constant(column: NDArray[Any]) -> bool:
 
 
 # ------------------------------------------------------------------------- equal rows
-@dataclass(frozen=True, eq=False, slots=True)
-class EqualRows:
+class EqualRows(NamedTuple):
     """Kinds of equal rows, in the order of their columns, the first column first.
 
     Attributes
@@ -59,61 +55,20 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
     EqualRows
     """
     # One number for each row, in mixed radix: the last column varies fastest.
-    n_rows, n_keys = len(columns[0]), 1
-    key = np.zeros(n_rows, dtype=np.int64)
+    key, n_keys = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
         if is_constant(column):
             continue
-        codes, n_codes = _codes_in_order(column)
-        if n_keys * n_codes > np.iinfo(np.int64).max:
-            key, values = pd.factorize(key, sort=True)
-            n_keys = len(values)
-        n_keys *= n_codes
-        key *= n_codes
+        codes, values = pd.factorize(column, sort=True, use_na_sentinel=False)
+        if n_keys * len(values) > np.iinfo(np.int64).max:
+            key, kinds = pd.factorize(key, sort=True)
+            n_keys = len(kinds)
+        n_keys *= max(len(values), 1)
+        key *= len(values)
         key += codes
-    if n_keys <= max(n_rows, 1 << 16):
-        # Counting takes no search.
-        size = np.bincount(key, minlength=n_keys)
-        kind = (np.cumsum(size > 0) - 1).take(key)
-        size = size[size > 0]
-    else:
-        kind, values = pd.factorize(key, sort=True)
-        size = np.bincount(kind, minlength=len(values))
-    return EqualRows(kind, first_rows(kind, len(size)), size)
-
-
-def _codes_in_order(column: NDArray[Any]) -> tuple[NDArray[Any], int]:
-    """Codes from zero in the order of the values, and their number; some lie idle."""
-    whole = column
-    if column.dtype.kind == "f":
-        # Outcomes and display orders are halves or whole, so that their doubles count.
-        with np.errstate(invalid="ignore", over="ignore"):
-            whole = (2.0 * column).astype(np.int64)
-            whole = whole if (whole == 2.0 * column).all() else column
-    found = distances(whole)
-    if found is not None:
-        return found.codes, found.size
-    codes, values = pd.factorize(column, sort=True, use_na_sentinel=False)
-    return codes, max(len(values), 1)
-
-
-class Distances(NamedTuple):
-    """Distance of each integer of a column from the least one, and their range."""
-
-    codes: NDArray[np.int64]
-    low: int
-    size: int
-
-
-def distances(column: NDArray[Any]) -> Distances | None:
-    """Distances of integers in a narrow range, which are codes; else None."""
-    if column.dtype.kind not in "bi" or not len(column):
-        return None
-    low, high = int(column.min()), int(column.max())
-    if high - low > len(column):
-        return None
-    codes = column.astype(np.int64, copy=False)
-    return Distances(codes - low if low else codes, low, high - low + 1)
+    kind, values = pd.factorize(key, sort=True)
+    size = np.bincount(kind, minlength=len(values))
+    return EqualRows(kind, first_rows(kind, len(values)), size)
 
 
 def first_rows(kind: NDArray[Any], n_kinds: int) -> NDArray[np.intp]:
@@ -122,18 +77,6 @@ def first_rows(kind: NDArray[Any], n_kinds: int) -> NDArray[np.intp]:
     # Of values written in turn the last remains: backwards, the first row of each.
     first[kind[::-1]] = np.arange(len(kind))[::-1]
     return first
-
-
-def digest_of(labels: Any, columns: Iterable[NDArray[Any]]) -> str:
-    """Return the SHA-256 of labels and columns, whatever types their integers have."""
-    found = sha256(repr(labels).encode())
-    for column in columns:
-        kind = np.int64 if column.dtype.kind in "iu" else column.dtype
-        # A column of one value is the same in both ways to store it.
-        values = column[:1] if (column == column[:1]).all() else column
-        found.update(repr((column.shape, values.shape, np.dtype(kind).str)).encode())
-        found.update(np.ascontiguousarray(values, dtype=kind).data)
-    return found.hexdigest()
 
 
 # ------------------------------------------------------------------ rows of one judge
@@ -248,14 +191,6 @@ class JudgeRows:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def incidence(self) -> csr_array:
-        """Sparse (n, n_models) matrix with +1 at the first model, -1 at the second."""
-        n = len(self)
-        signs = np.tile([1.0, -1.0], n)
-        sides = np.column_stack([self.left, self.right]).ravel()
-        return csr_array((signs, sides, np.arange(0, 2 * n + 1, 2)), (n, self.n_models))
 
     def involves(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which rows involve at least one of the flagged models."""

@@ -17,6 +17,7 @@ from skanchor._battles.features import (
     feature_block,
     feature_kind,
     feature_stems,
+    sides_of,
     stems_of,
     without_declaration,
 )
@@ -86,7 +87,7 @@ def encode(table: Any) -> dict[str, Any]:
         values = check_array(table, dtype=None, ensure_all_finite=False)
         return _encode_by_place(list(values.T), ())
     names = list(frame.columns)
-    if not has_standard_names(frame) and len(names) > 1:
+    if not _has_standard_names(frame) and len(names) > 1:
         # By place, as names may be numbers, which would stand for rows.
         by_place = [frame[:, at] for at in range(len(names))]
         return _encode_by_place(by_place, tuple(map(str, names)))
@@ -121,32 +122,26 @@ def encode(table: Any) -> dict[str, Any]:
 def is_named(table: Any) -> bool:
     """Whether a table names its columns, rather than being a bare array."""
     frame = as_frame(table)
-    return frame is not None and has_standard_names(frame)
+    return frame is not None and _has_standard_names(frame)
 
 
-def has_standard_names(frame: nw.DataFrame[Any]) -> bool:
+def _has_standard_names(frame: nw.DataFrame[Any]) -> bool:
     """Whether a frame is a battles table, not a bare array with headers."""
     return bool({"model_a", "model_b", "judge"} & set(frame.columns))
 
 
 def _encode_sides(columns: list[Any], *names: str) -> dict[str, Any]:
     """Columns of votes in which the left model was shown first."""
-    coded = [
-        code_ids(column, name) for column, name in zip(columns, names, strict=True)
-    ]
-    models, places = sorted_labels([labels for _, labels in coded], "models")
-    left, right = (
-        # Labels may have been in order already.
-        codes if (place == np.arange(len(place))).all() else place.take(codes)
-        for place, (codes, _) in zip(places, coded, strict=True)
-    )
+    (left, first), (right, second) = map(code_ids, columns, names)
+    models, (of_left, of_right) = sorted_labels([first, second], "models")
+    n_rows = len(left)
     return {
         "models": models,
         "judges": np.array([], dtype=object),
-        "left": left,
-        "right": right,
-        "judge": constant(-1, len(left)),
-        "order": constant(1.0, len(left)),
+        "left": of_left.take(left),
+        "right": of_right.take(right),
+        "judge": constant(-1, n_rows),
+        "order": constant(1.0, n_rows),
     }
 
 
@@ -248,34 +243,21 @@ def split_battles(
     renames = dict(columns or {})
     require_columns(frame.columns, renames)
     names = [renames.get(name, name) for name in frame.columns]
-    may_name_judges = [
-        name
-        for name in names
-        if re.sub(r"[\W_]+", " ", name).strip().casefold() in _NAMES_OF_JUDGES
-    ]
-    if may_name_judges and "judge" not in names:
-        raise BattlesError(
-            "There is no column 'judge', so that all rows would be people's, and "
-            f"{may_name_judges[0]!r} may say who decided. If it does, give "
-            f"columns={{{may_name_judges[0]!r}: 'judge'}}; else rename it."
-        )
+    for name in names if "judge" not in names else ():
+        if re.sub(r"[\W_]+", " ", name).strip().casefold() in _NAMES_OF_JUDGES:
+            raise BattlesError(
+                "There is no column 'judge', so that all rows would be people's, and "
+                f"{name!r} may say who decided. If it does, give "
+                f"columns={{{name!r}: 'judge'}}; else rename it."
+            )
     # A column that already has the new name of another one is dropped. If it is itself
     # renamed, it stays.
     taken = set(renames.values()) - set(renames)
     frame = frame.drop([name for name in frame.columns if name in taken])
     frame = frame.rename(renames)
     require_columns(frame.columns, [outcome, "model_a", "model_b"])
-    is_default = judges is None and _listed(human) == [HUMAN]
-    if not is_default or without is not None or pool is not None:
-        require_columns(frame.columns, ["judge"])
-    if without is not None:
-        dropped = _matching(frame, without, "judges to drop")
-        frame = frame.filter(~nw.col("judge").is_in(dropped))
-    if not is_default or pool is not None:
-        people = [HUMAN] if is_default else _people(frame, human, judges)
-        frame = _with_judges(frame, people, pool)
-    if features is not None or drop_features is not None:
-        frame = _with_features(frame, features, drop_features)
+    frame = _with_judges(frame, human, judges, without, pool)
+    frame = _with_features(frame, features, drop_features)
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
 
 
@@ -285,13 +267,9 @@ def _listed(labels: Any) -> list[Any]:
     return list(dict.fromkeys(several))
 
 
-def _judge_labels(frame: nw.DataFrame[Any]) -> list[Any]:
-    return frame["judge"].drop_nulls().unique().to_list()
-
-
-def _matching(frame: nw.DataFrame[Any], wanted: Any, what: str) -> list[Any]:
+def _matching(labels: list[Any], wanted: Any, what: str) -> list[Any]:
     """Labels of judges that equal or match a wanted one; raise if one matches none."""
-    labels, found = _judge_labels(frame), []
+    found = []
     for pattern in _listed(wanted) or [None]:
         matches = [
             label
@@ -308,30 +286,38 @@ def _matching(frame: nw.DataFrame[Any], wanted: Any, what: str) -> list[Any]:
     return found
 
 
-def _people(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]:
-    """Labels of the judges that are people's."""
-    labels = _judge_labels(frame)
-    if judges is None:
-        people = _matching(frame, human, "human labels")
-    elif _listed(human) != [HUMAN]:
-        raise BattlesError("Give either the human labels or the judges, not both.")
-    else:
-        models = _matching(frame, judges, "judges")
-        people = [label for label in labels if label not in models]
+def _with_judges(
+    frame: nw.DataFrame[Any], human: Any, judges: Any, without: Any, pool: Any
+) -> nw.DataFrame[Any]:
+    """Name people "human" and judges by one name; several labels of people are raters.
+
+    What is missing stays missing.
+    """
+    is_default = judges is None and _listed(human) == [HUMAN]
+    if is_default and without is None and pool is None:
+        return frame
+    require_columns(frame.columns, ["judge"])
+    labels = frame["judge"].drop_nulls().unique().to_list()
+    if without is not None:
+        dropped = _matching(labels, without, "judges to drop")
+        frame = frame.filter(~nw.col("judge").is_in(dropped))
+        labels = [label for label in labels if label not in dropped]
+    if is_default and pool is None:
+        return frame
+    people = [HUMAN]
+    if judges is None and not is_default:
+        people = _matching(labels, human, "human labels")
+    elif judges is not None:
+        if _listed(human) != [HUMAN]:
+            raise BattlesError("Give either the human labels or the judges, not both.")
+        others = _matching(labels, judges, "judges")
+        people = [label for label in labels if label not in others]
     # Rows of people get the label "human", so no judge may have it already.
     if not people or (HUMAN in labels and HUMAN not in people):
         raise BattlesError(
             f"Of the labels of column 'judge', {labels[:10]}, people have {people}. "
             f"Name those of people, with {HUMAN!r} among them, or rename that judge."
         )
-    return people
-
-
-def _with_judges(frame: nw.DataFrame[Any], people: list[Any], pool: Any) -> Any:
-    """Name people "human" and judges by one name; several labels of people are raters.
-
-    What is missing stays missing.
-    """
     if str(pool).strip().casefold() in ("", HUMAN):
         raise BattlesError(f"pool is the name of all judges, but got {pool!r}.")
     # Before its third version pandas makes the text "None" of a missing object.
@@ -353,6 +339,8 @@ def _with_features(
     that estimators use it. Pairs of text stay: they are never features, but texts may
     be needed.
     """
+    if features is None and drop_features is None:
+        return frame
     if features is not None and drop_features is not None:
         raise BattlesError("Give the features to use or those to drop, not both.")
     pairs, half = stems_of(frame)
@@ -363,12 +351,8 @@ def _with_features(
             f"There are no columns <name>_a and <name>_b for the features {absent}; "
             f"there are for {pairs[:20]}."
         )
-
-    def both(names: Iterable[str]) -> list[str]:
-        return [name + side for name in names for side in ("_a", "_b")]
-
     if drop_features is not None:
-        return frame.drop(both(chosen))
+        return frame.drop(sides_of(chosen))
     texts = [name for name in pairs if feature_kind(frame[f"{name}_a"]) == "text"]
     for name in set(chosen) & set(texts):
         raise BattlesError(
@@ -377,5 +361,5 @@ def _with_features(
         )
     # Half pairs are dropped with the others; otherwise they would be refused later.
     others = [name for name in pairs if name not in chosen and name not in texts]
-    renames = zip(both(chosen), both(map(declared, chosen)), strict=True)
-    return frame.drop(both(others) + half).rename(dict(renames))
+    renames = zip(sides_of(chosen), sides_of(map(declared, chosen)), strict=True)
+    return frame.drop(sides_of(others) + half).rename(dict(renames))

@@ -6,6 +6,7 @@ Both streams may be closed (then they are None), or may break while they are wri
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from contextlib import suppress
@@ -64,6 +65,10 @@ def print_line(message: str) -> None:
     # With ``file=None``, ``print`` would write to stdout.
     if sys.stderr is not None:
         line = printable(brief(" ".join(message.split())))
+        if re.search(r"\brow \d", line):
+            line += " Rows are counted from 0."
+        if re.search(r"\b(?!shuffle)[a-z_]+=", line) and "--" not in line:
+            line += " In a command: --set NAME=VALUE."
         # If the stream is broken, the exit code still reports the failure.
         with suppress(OSError):
             print(f"skanchor: {line}", file=sys.stderr, flush=True)

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._crossfit.folds import FoldPlan, rows_held_out
+from skanchor._crossfit.folds import (
+    FoldPlan,
+    places_all_models,
+    rows_held_out,
+    scales_of_training,
+)
 from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.one_fold import FoldResult, fit_fold, influence_by_row
 from skanchor._crossfit.parallel import stream_plan
@@ -139,8 +144,13 @@ def cross_fit(
     influence : RowInfluence
     """
     full.share()
-    places = [(plan, number) for plan in plans for number in range(plan.n_folds)]
-    jobs = [(full, *place, offset) for offset, place in enumerate(places, start=1)]
+    jobs: list[tuple[Any, ...]] = []
+    for plan in plans:
+        scales = scales_of_training(full.sample, plan)
+        is_placed = places_all_models(full.sample, plan)
+        for number in range(plan.n_folds):
+            fold = full, plan, number, scales[number], is_placed[number]
+            jobs.append((*fold, 1 + len(jobs)))
     done = stream_plan(fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
     return collect_folds(full, plans, done)
 

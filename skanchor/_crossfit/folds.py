@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from skanchor._battles import Comparisons
 from skanchor._battles.grouping import RowGroups
-from skanchor._crossfit.source_kfold import SourceKFold
+from skanchor._crossfit.source_kfold import BLOCK, SourceKFold
 from skanchor._model.graph import components, count_components
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
@@ -53,8 +53,12 @@ class FoldPlan(Sequence[Split]):
         """The same folds of rows that were merged into cells of these sizes."""
         # All folds at once: rows that count for nothing fall before the first.
         n, width = len(size), self.n_folds + 1
-        at = cell.astype(np.intp) * width + self.fold + 1
-        number = np.bincount(at, minlength=n * width).reshape(n, width).T[1:]
+        number: Any = 0
+        for start in range(0, len(cell), BLOCK):
+            block = slice(start, start + BLOCK)
+            at = cell[block].astype(np.intp) * width + self.fold[block] + 1
+            number = number + np.bincount(at, minlength=n * width)
+        number = number.reshape(n, width).T[1:]
         return replace(self, cell=cell, shares=number / size)
 
     def __len__(self) -> int:
@@ -159,42 +163,60 @@ def _draw_plan(
 
 def _keeps_scale(sample: Sample, plan: FoldPlan) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
-    whole, known = wins_of_votes(sample, sample.counts), None
     old = np.ix_(~sample.X.is_new, ~sample.X.is_new)
-    for number in range(plan.n_folds):
-        trained = sample.counts & (plan.held_out(number) < 1.0)
-        wins = wins_of_votes(sample, trained)
-        # Most training sets have votes of all kinds, and need no search.
-        if not np.array_equal(wins, whole):
-            known = count_components(whole[old]) if known is None else known
-            if count_components(wins[old]) != known:
-                return False
-    return True
+    whole, *trained = wins_of_votes(sample, plan)
+    # Most training sets have votes of all kinds, and need no search.
+    fewer = [wins[old] for wins in trained if not np.array_equal(wins, whole)]
+    n_parts = count_components(whole[old]) if fewer else None
+    return all(count_components(wins) == n_parts for wins in fewer)
 
 
-def wins_of_votes(sample: Sample, is_counted: NDArray[np.bool_]) -> Array:
-    """One where a vote that counts prefers a model to another, else zero.
+def wins_of_votes(sample: Sample, plan: FoldPlan) -> NDArray[np.bool_]:
+    """Whether a vote that counts prefers a model to another.
 
     Returns
     -------
-    ndarray of shape (n_models, n_models)
-        First by the preferred model. Votes on new models are left out.
+    ndarray of shape (1 + n_folds, n_models, n_models)
+        Of all votes, then of those in training of each fold; by the preferred model,
+        then the other. Votes on new models are left out.
     """
     X, size = sample.X, len(sample.X.models)
-    votes = np.flatnonzero(is_counted & X.is_human & X.is_usable & ~X.involves_new)
+    votes = np.flatnonzero(sample.counts & X.is_human & X.is_usable & ~X.involves_new)
     left, right, y = X.left[votes], X.right[votes], sample.y[votes]
-    wins = np.zeros((size, size))
-    wins[left[y > 0], right[y > 0]] = 1.0
-    wins[right[y < 1], left[y < 1]] = 1.0
-    return wins
+    won, lost = y > 0, y < 1
+    # Votes by the pair of the preferred model and the other; a tie is of two pairs.
+    pair = np.append((left * size + right)[won], (right * size + left)[lost])
+    pair, pairs = pd.factorize(pair)
+    row = np.append(votes[won], votes[lost])
+    number = np.bincount(pair, minlength=len(pairs))
+    wins = np.zeros((1 + plan.n_folds, size * size), dtype=bool)
+    wins[0, pairs] = True
+    for fold in range(plan.n_folds):
+        is_lost = plan.held_out(fold)[row] >= 1.0
+        wins[1 + fold, pairs] = (
+            np.bincount(pair[is_lost], minlength=len(pairs)) < number
+        )
+    return wins.reshape(-1, size, size)
 
 
-def place_all_models(wins: Array, X: Comparisons) -> bool:
+def place_all_models(wins: NDArray[np.bool_], X: Comparisons) -> bool:
     """Whether such votes give all historical models finite scores on one scale."""
     old = ~X.is_new
-    parts = components(wins > 0, "strong")[old]
+    parts = components(wins, "strong")[old]
     # Models of different contexts never meet.
     return len(np.unique(parts)) == len(np.unique(X.items.context[old]))
+
+
+def places_all_models(sample: Sample, plan: FoldPlan) -> list[bool]:
+    """Whether the votes in training of each fold place all historical models."""
+    whole, *trained = wins_of_votes(sample, plan)
+    is_placed = place_all_models(whole, sample.X)
+    return [
+        is_placed
+        if np.array_equal(wins, whole)
+        else is_placed and place_all_models(wins, sample.X)
+        for wins in trained
+    ]
 
 
 def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
@@ -259,11 +281,42 @@ def _is_split(split: Any) -> bool:
 
 
 # --------------------------------------------------------- training sets and the rest
-def training_set(sample: Sample, held_out: Array) -> Sample:
+def scales_of_training(sample: Sample, plan: FoldPlan) -> Array:
+    """Weight of all rows of a source, over that of the rows in training.
+
+    Returns
+    -------
+    ndarray of shape (n_folds, n_sources + 1)
+        Zero where no row of a source is trained on, and in the last column, which is
+        that of rows that no source has (code -1).
+    """
+    weights = _weights_by_fold(sample, plan)
+    # Of the other folds, whose sum is exactly zero where they have nothing.
+    left = (1.0 - np.eye(plan.n_folds)) @ weights
+    scales = np.zeros((plan.n_folds, weights.shape[1] + 1))
+    np.divide(weights.sum(axis=0), left, out=scales[:, :-1], where=left > 0)
+    return scales
+
+
+def _weights_by_fold(sample: Sample, plan: FoldPlan) -> Array:
+    """Weights that each fold holds out, of shape (n_folds, n_sources)."""
+    bins, size = sample.X.sources + 1, len(sample.X.source_keys) + 1
+    if plan.shares is None:
+        # All folds at once: rows that count for nothing fall before the first.
+        shape = plan.n_folds + 1, size
+        at = (plan.fold + np.intp(1)) * size + bins
+        weights = np.bincount(at, sample.weight, shape[0] * size).reshape(shape)[1:]
+    else:
+        held_out = [sample.weight * share for share in plan.shares]
+        weights = np.array([np.bincount(bins, one, size) for one in held_out])
+    return np.asarray(weights[:, 1:], dtype=np.float64)
+
+
+def training_set(sample: Sample, held_out: Array, scales: Array) -> Sample:
     """The sample with the weights of a training set that stands for all rows.
 
-    They are ``weight * omega`` on what is trained on, with omega the ratio of a
-    source's whole weight to its weight in training.
+    They are ``weight * omega`` on what is trained on, with omega the scale of the
+    source of a row.
 
     Parameters
     ----------
@@ -271,24 +324,15 @@ def training_set(sample: Sample, held_out: Array) -> Sample:
         Rows whose roles are decided.
     held_out : ndarray of shape (n_rows,)
         Share of each row that is held out.
+    scales : ndarray of shape (n_sources + 1,)
+        Those of the fold, by :func:`scales_of_training`.
 
     Returns
     -------
     Sample
     """
-    weight, bins = sample.weight * (1.0 - held_out), sample.X.sources
-    whole, left = _weights_of_sources(sample, held_out)
-    omega = np.zeros(len(whole) + 1)
-    # The last is that of code -1, of rows that no stage can use.
-    np.divide(whole, left, out=omega[:-1], where=left > 0)
-    return sample.weighted(weight * omega[bins])
-
-
-def _weights_of_sources(sample: Sample, held_out: Array) -> NDArray[Any]:
-    """Weights by source of all rows, and of those in training."""
-    bins, size = sample.X.sources + 1, len(sample.X.source_keys) + 1
-    weights = sample.weight, sample.weight * (1.0 - held_out)
-    return np.array([np.bincount(bins, weight, size)[1:] for weight in weights])
+    omega = scales[sample.X.sources]
+    return sample.weighted(sample.weight * (1.0 - held_out) * omega)
 
 
 def rows_held_out(sources: Sequence[SourceRows], share: Array) -> list[SourceRows]:
@@ -325,16 +369,16 @@ def check_training_sets(sample: Sample, plan: FoldPlan, *, is_joint: bool) -> No
     ValueError
         With the number of the fold.
     """
-    keys = sample.X.source_keys
-    for number in range(plan.n_folds):
-        if not is_joint:
-            _check_votes(sample, plan, number)
-        whole, left = _weights_of_sources(sample, plan.held_out(number))
-        empty = (whole > 0) & (left == 0)
+    keys, scales = sample.X.source_keys, scales_of_training(sample, plan)[:, :-1]
+    has_weight = _weights_by_fold(sample, plan).any(axis=0)
+    if not is_joint:
+        _check_votes(sample, plan)
+    for number, is_trained in enumerate(scales > 0):
         # What a judge has said in one context, it has said in others.
-        trained = {keys[i][:2] for i in np.flatnonzero(left > 0).tolist()}
+        trained = {keys[i][:2] for i in np.flatnonzero(is_trained).tolist()}
         placed = frozenset().union(*(new for _, new in trained))
-        for judge, new, _ in (keys[i] for i in np.flatnonzero(empty).tolist()):
+        empty = np.flatnonzero(has_weight & ~is_trained).tolist()
+        for judge, new, _ in (keys[i] for i in empty):
             if (judge, new) in trained or (new and not new - placed):
                 continue
             which = "between historical models"
@@ -347,15 +391,18 @@ def check_training_sets(sample: Sample, plan: FoldPlan, *, is_joint: bool) -> No
             )
 
 
-def _check_votes(sample: Sample, plan: FoldPlan, number: int) -> None:
+def _check_votes(sample: Sample, plan: FoldPlan) -> None:
     """Refuse training votes that leave scores without a limit that all votes give."""
-    trained, old = sample.counts & (plan.held_out(number) < 1.0), ~sample.X.is_new
-    whole, left = (
-        components(wins_of_votes(sample, counted) > 0, "strong")[old]
-        for counted in (sample.counts, trained)
-    )
-    if len(np.unique(left)) > len(np.unique(whole)):
-        loose, before = (part != np.bincount(part).argmax() for part in (left, whole))
+    old = ~sample.X.is_new
+    whole, *trained = wins_of_votes(sample, plan)
+    everyone = components(whole, "strong")[old]
+    for number, wins in enumerate(trained):
+        left = components(wins, "strong")[old]
+        if len(np.unique(left)) <= len(np.unique(everyone)):
+            continue
+        loose, before = (
+            part != np.bincount(part).argmax() for part in (left, everyone)
+        )
         names = sample.X.models[old][loose & ~before].tolist()
         raise BattlesError(
             f"Fold {number}: Without the votes held out, the scores of models "

@@ -9,13 +9,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from skanchor._crossfit.folds import place_all_models, wins_of_votes
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.newton import FitOfAllRows
 from skanchor._sample.sample import Sample
-from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
@@ -71,16 +69,6 @@ class FullFit:
         return cls(stages, sample, plugged, items, chain)
 
     @cached_property
-    def wins(self) -> Array:
-        """One where a vote prefers a model to another, else zero."""
-        return wins_of_votes(self.sample, self.sample.counts)
-
-    @cached_property
-    def is_placed(self) -> bool:
-        """Whether votes alone give all historical models scores on one scale."""
-        return place_all_models(self.wins, self.sample.X)
-
-    @cached_property
     def has_shared_columns(self) -> bool:
         """Whether biases are linear in fixed columns, and so are the Riesz weights."""
         debiaser, chain = self.chain.debiaser, self.chain
@@ -101,7 +89,7 @@ class FullFit:
 
     def share(self) -> None:
         """Compute what folds share, once: before copies go to other processes."""
-        _ = self.is_placed, self.has_shared_columns
+        _ = self.has_shared_columns
         if self.chain.is_fixed:
             _ = self.start
 

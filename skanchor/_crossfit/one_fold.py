@@ -17,10 +17,8 @@ from sklearn.base import clone
 
 from skanchor._crossfit.folds import (
     FoldPlan,
-    place_all_models,
     rows_held_out,
     training_set,
-    wins_of_votes,
 )
 from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.identification import check_identified
@@ -76,7 +74,12 @@ class FoldResult:
 
 
 def fit_fold(
-    full: FullFit, plan: FoldPlan, number: int, seed_offset: int
+    full: FullFit,
+    plan: FoldPlan,
+    number: int,
+    scales: Array,
+    is_placed: bool,
+    seed_offset: int,
 ) -> FoldResult:
     """Fit the training rows of a fold, and sum up the influence of those held out.
 
@@ -88,6 +91,10 @@ def fit_fold(
         Folds of the repeat.
     number : int
         Number of the fold there.
+    scales : ndarray of shape (n_sources + 1,)
+        As in :func:`skanchor._crossfit.folds.training_set`.
+    is_placed : bool
+        Whether votes in training alone place all historical models.
     seed_offset : int
         Its number among all folds, by which learners have another seed in each, and the
         cross-fit averages them.
@@ -98,8 +105,9 @@ def fit_fold(
     """
     chain, share = full.chain, plan.held_out(number)
     with located(f"Fold {number}"), WarningLog() as log:
-        training = training_set(full.sample.with_battles(chain.X), share)
-        check_placed(full, training)
+        training = training_set(full.sample.with_battles(chain.X), share, scales)
+        if not is_placed:
+            check_placed(full, training)
         if chain.is_fixed:
             start = full.start
         else:
@@ -132,12 +140,11 @@ def fit_fold(
 def check_placed(full: FullFit, training: Sample) -> None:
     """Refuse training rows of a joint fit that put models on no common scale.
 
-    Where votes alone have to do that, the folds have been checked before.
+    Where votes alone have to do that, the folds have been checked before. It is for
+    training sets whose votes alone do not place all historical models.
     """
-    plugged, wins = full.plugged, wins_of_votes(training, training.weight > 0)
-    if not plugged.is_joint or (full.is_placed and np.array_equal(wins, full.wins)):
-        return
-    if place_all_models(wins, training.X):
+    plugged = full.plugged
+    if not plugged.is_joint:
         return
     # Without item effects, by which scores that run away would seem to be finite.
     step = plugged.fit.steps(plugged.excluded_judges, is_joint=True)[0]

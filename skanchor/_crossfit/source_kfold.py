@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skanchor._battles import Comparisons, decide_roles, number_rows
@@ -20,7 +20,7 @@ from skanchor._typing import Seed, Split
 from skanchor.exceptions import BattlesError
 
 
-class SourceKFold(BaseCrossValidator):
+class SourceKFold(BaseEstimator):
     """K folds that divide every source evenly.
 
     A source is a judge, or people, together with the new models that a row involves,
@@ -219,6 +219,10 @@ def _in_row_order(
     return found
 
 
+BLOCK = 1 << 20
+"""Rows that are dealt at a time: numbers of all would take much memory."""
+
+
 def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArray[Any]:
     """Values handed out to rows by kind, and by their turn within a kind.
 
@@ -228,5 +232,14 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     by_turn = np.empty_like(kind)
     by_turn[turn] = kind
     dealt = np.empty(len(turn), dtype=values.dtype)
-    dealt[np.argsort(by_turn, kind="stable")] = np.resize(values, len(turn))
+    blocks = [slice(at, at + BLOCK) for at in range(0, len(turn), BLOCK)]
+    n_kinds = int(kind.max(initial=0)) + 1
+    sizes = [np.bincount(by_turn[block], minlength=n_kinds) for block in blocks]
+    # Place of the next row of each kind, once rows are ordered by kind and turn.
+    place = np.sum(sizes, axis=0).cumsum() - np.sum(sizes, axis=0)
+    for block, size in zip(blocks, sizes, strict=True):
+        order = np.argsort(by_turn[block], kind="stable")
+        at = np.arange(len(order)) + np.repeat(place - size.cumsum() + size, size)
+        dealt[block][order] = values[at % len(values)]
+        place += size
     return dealt[turn]

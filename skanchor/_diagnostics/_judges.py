@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor._battles import FeaturePairs
+from skanchor._battles.labels import label_index
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.layout import PEOPLE
@@ -159,29 +161,34 @@ def judge_table(
     DataFrame
         As :meth:`skanchor.AnchorPipeline.summary`, by judge.
     """
-    X, y, weight = sample.X, sample.y, sample.weight
+    X, y = sample.X, sample.y
     delta = X.with_columns(scores=scores).score_differences
-    tied, both_bad = sample.tied, sample.both_bad
-    table = {}
-    for m, judge in enumerate(X.judges.tolist()):
-        cut = X.by_judge(m)
-        rows = cut.rows[weight[cut.rows] > 0]
-        shown = np.where(X.order[rows] >= 0, y[rows], 1.0 - y[rows])
-        ordered = X.order[rows] != 0
-        decided = rows[(y[rows] != 0.5) & ~X.involves_new[rows]]
-        decided = decided[delta[decided] != 0]
-        agrees = (delta[decided] > 0) == (y[decided] > 0.5)
-        table[judge] = {
-            "rows": sample.number(rows),
-            "ties": sample.number(cut.rows[tied[cut.rows]]),
-            "both_bad": sample.number(cut.rows[both_bad[cut.rows]]),
-            "first_side_rate": sample.mean(shown[ordered], rows[ordered]),
-            "agreement": sample.mean(agrees, decided),
-            "sensitivity": calibrator.sensitivities_[judge],
-            "position_effect": calibrator.position_effects_[judge],
-            "has_position_effect": bool(calibrator.has_position_effect_[judge]),
-        }
-    found = pd.DataFrame.from_dict(table, orient="index").rename_axis("judge")
+    verdicts = X.is_usable & ~X.is_human
+    used = verdicts & (sample.weight > 0)
+    first_wins = np.where(X.order >= 0, y, 1.0 - y)
+    decided = used & (y != 0.5) & ~X.involves_new & (delta != 0)
+
+    def number(rows: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return sample.by_source(rows)[1:].astype(np.intp)
+
+    def share(rows: NDArray[np.bool_], values: Any) -> Array:
+        with np.errstate(invalid="ignore"):
+            return sample.by_source(rows, values)[1:] / sample.by_source(rows)[1:]
+
+    found = pd.DataFrame(
+        {
+            "rows": number(used),
+            "ties": number(verdicts & sample.tied),
+            "both_bad": number(verdicts & sample.both_bad),
+            "first_side_rate": share(used & (X.order != 0), first_wins),
+            "agreement": share(decided, (delta > 0) == (y > 0.5)),
+        },
+        index=label_index(X.judges, "judge"),
+    )
+    names = ("sensitivity", "position_effect", "has_position_effect")
+    known = ("sensitivities_", "position_effects_", "has_position_effect_")
+    for name, attribute in zip(names, known, strict=True):
+        found[name] = getattr(calibrator, attribute)[X.judges]
     chosen = calibrator.choices_
     if len(chosen):
         losses = chosen.filter(regex="^loss ")

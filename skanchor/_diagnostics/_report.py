@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
+from skanchor._battles import HUMAN
 from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor._diagnostics._interval_check import IntervalCheck
-from skanchor._diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.warning_log import in_short, is_heard, warn
 
@@ -28,23 +29,13 @@ SENSITIVITY_Z = 3.0
 CHANGED = 0.01
 """P-value, among all judges, of a change on the rows of new models."""
 
+APART, APART_Z = 0.2, 3.0
+"""Difference between a judge's level of ties and that of people, and that over its
+standard error, beyond which it is reported."""
 
-class Finding(NamedTuple):
-    """A threshold that is crossed.
 
-    Attributes
-    ----------
-    kind : str
-        A member of `KINDS`.
-    statement : str
-        What was found, in words.
-    subject : tuple
-        Models and judges that the statement is about.
-    """
-
-    kind: str
-    statement: str
-    subject: tuple[Any, ...] = ()
+_Finding = tuple[str, str, tuple[Any, ...]]
+"""Kind, statement and subject of a finding."""
 
 
 class _Rule(NamedTuple):
@@ -255,38 +246,25 @@ class Diagnostics:
 
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""
-        return [finding.statement for finding in self.findings()]
+        return list(map(str, self.findings()))
 
-    def findings(self) -> list[Finding]:
-        """Say which thresholds are crossed, of which kind each is, and by whom.
+    def findings(self) -> list[DiagnosticWarning]:
+        """One warning for each threshold that is crossed, not issued.
 
         Returns
         -------
-        list of Finding
+        list of DiagnosticWarning
+            The ``code`` is a member of `KINDS`, the ``subject`` has models and judges.
         """
         found = [
-            *self._beyond_limits(),
-            *self._changes(),
-            *self._ties(),
-            *self._split(),
+            DiagnosticWarning(text, code=kind, subject=subject)
+            for kind, text, subject in chain(
+                self._beyond_limits(), self._changes(), self._ties(), self._split()
+            )
         ]
-        return sorted(found, key=lambda finding: KINDS.index(finding.kind))
+        return sorted(found, key=lambda finding: KINDS.index(finding.code))
 
-    def findings_in_short(self) -> list[Finding]:
-        """Say the same of many alike by five of them, and name the others.
-
-        Returns
-        -------
-        list of Finding
-        """
-        found = (
-            DiagnosticWarning(statement, code=kind, subject=subject)
-            for kind, statement, subject in self.findings()
-        )
-        short: Any = in_short(found)
-        return [Finding(one.code, str(one), one.subject) for one in short]
-
-    def _beyond_limits(self) -> Iterator[Finding]:
+    def _beyond_limits(self) -> Iterator[_Finding]:
         unit = "group" if self.grouped else "row"
         for kind, name, column, low, high, text in _RULES:
             table = getattr(self, name) if name else pd.DataFrame({column: [None]})
@@ -301,14 +279,14 @@ class Diagnostics:
                 statement = text.format(
                     name=about, value=value, row=table.iloc[at], unit=unit, times=times
                 )
-                yield Finding(kind, statement, (about,) if name else ())
+                yield kind, statement, (about,) if name else ()
 
     @property
     def _determined(self) -> pd.Index:
         """New models of finite error: what judges make of others is anything."""
         return self.models.index[self.models["largest_influence"] > 0]
 
-    def _changes(self) -> Iterator[Finding]:
+    def _changes(self) -> Iterator[_Finding]:
         """What judges do otherwise than the fit assumes."""
         if not len(self._determined):
             return
@@ -335,7 +313,7 @@ class Diagnostics:
                 f"had changed.{_moved(row)}"
             )
             about = (row["model"],) if judge == TOGETHER else (judge, row["model"])
-            yield Finding("change", text, about)
+            yield "change", text, about
         curved = self.arrivals.curvature
         # What tells models apart weakly has no scale that could be looked at.
         is_clear = self.judges["sensitivity_z"].reindex(curved.index) >= SENSITIVITY_Z
@@ -349,27 +327,29 @@ class Diagnostics:
                 f"to the score difference.{_moved(row)}"
             )
             about = (judge, row["model"]) if _moved(row) else (judge,)
-            yield Finding("curved-scale", text, about)
+            yield "curved-scale", text, about
 
-    def _ties(self) -> Iterator[Finding]:
-        gaps = apart_from_people(self.ties)
+    def _ties(self) -> Iterator[_Finding]:
+        if self.ties.empty:
+            return
+        people, judges = self.ties.loc[HUMAN], self.ties.drop(index=HUMAN)
+        gaps = judges["level"] - people["level"]
+        error = np.hypot(judges["level_error"], people["level_error"])
+        gaps = gaps[(gaps.abs() > APART) & (gaps.abs() > APART_Z * error)]
         if len(gaps):
-            people, judge = (
-                self.ties["level"][PEOPLE],
-                gaps.index[int(gaps.abs().argmax())],
-            )
+            judge = gaps.index[int(gaps.abs().argmax())]
             others = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
             text = (
                 "How often two models tie depends on how good they are. Per logit of "
                 "their mean score, the log-odds of a tie change by "
-                f"{people:+.2f} where people vote, and by {people + gaps[judge]:+.2f} "
-                f"with judge '{judge!s}'{others}. Because a tie counts as half a win, "
-                "scores of new models near the top or the bottom of the leaderboard "
-                "may be biased."
+                f"{people['level']:+.2f} where people vote, and by "
+                f"{judges['level'][judge]:+.2f} with judge '{judge!s}'{others}. Scores "
+                "of new models near either end of the leaderboard may be biased, as a "
+                "tie counts as half a win."
             )
-            yield Finding("ties", text, tuple(gaps.index))
+            yield "ties", text, tuple(gaps.index)
 
-    def _split(self) -> Iterator[Finding]:
+    def _split(self) -> Iterator[_Finding]:
         """New models about which judges disagree."""
         table, new = self.arrivals.models, self.models.index
         found = table[table["p_value"] < DISAGREE]
@@ -386,15 +366,14 @@ class Diagnostics:
                 f"{row['lowest']:.1f} to {row['highest']:.1f} (p = "
                 f"{row['p_value']:.1g}). {error}"
             )
-            yield Finding("disagreement", text, (model,))
+            yield "disagreement", text, (model,)
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
-        found = self.findings_in_short() if is_heard(DiagnosticWarning) else []
+        found = self.findings() if is_heard(DiagnosticWarning) else []
         if not found:
             return
-        kinds = {finding.kind for finding in found}
-        text = [finding.statement for finding in found]
+        kinds, text = {finding.code for finding in found}, [*map(str, in_short(found))]
         if "curved-scale" in kinds:
             text.append(
                 "Compare with item_effects='random', and look at the plot of item "

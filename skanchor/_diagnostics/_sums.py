@@ -117,7 +117,7 @@ def historical_features(sample: Sample) -> Iterator[HistoricalFeatures | None]:
             continue
         # No copy of the features is kept while the one who asked computes.
         yield HistoricalFeatures.of(
-            X.features_left[rows], X.features_right[rows], _times(sample, rows)
+            X.features_left[rows], X.features_right[rows], sample.times[rows]
         )
 
 
@@ -148,18 +148,13 @@ def feature_overlap(
             sides = X.features_left[rows], X.features_right[rows]
             first = new[X.left[rows], None]
             fresh, others = np.where(first, *sides), np.where(first, *sides[::-1])
-            found[judge] = known.overlap(fresh, others, _times(sample, rows))
+            found[judge] = known.overlap(fresh, others, sample.times[rows])
     return found
 
 
 def _rows_of(sample: Sample, judge: int) -> NDArray[np.intp]:
     """Rows of a judge that count, in the order of the table, which is read faster."""
     return np.flatnonzero((sample.X.judge == judge) & sample.counts)
-
-
-def _times(sample: Sample, rows: NDArray[np.intp]) -> Array:
-    times = sample.multiplicity_of(rows)
-    return np.ones(len(rows)) if times is None else times
 
 
 @dataclass(frozen=True, eq=False)

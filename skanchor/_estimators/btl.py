@@ -34,11 +34,7 @@ from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.exceptions import BattlesError
 from skanchor.warning_log import warn_of
-
-ELO_SCALE = 400.0 / np.log(10.0)
-"""Elo points per logit."""
 
 
 class BTLRegressor(ComparisonEstimator):
@@ -130,8 +126,6 @@ class BTLRegressor(ComparisonEstimator):
     >>> btl = BTLRegressor().fit(X, ["model_a", "model_b", "model_b"])
     >>> btl.scores_.round(2).to_dict()
     {'x': 0.35, 'y': -0.35}
-    >>> btl.elo(rating=1000)["rating"].round().astype(int).to_dict()
-    {'x': 1060, 'y': 940}
     """
 
     scores_: pd.Series
@@ -360,46 +354,6 @@ class BTLRegressor(ComparisonEstimator):
             for model in np.flatnonzero(self.open_rows_.is_open).tolist():
                 limits[model] = open_scores.limit(model, None, level)
         return pd.DataFrame(limits, low.index, pd.Index(["low", "high"]))
-
-    def elo(
-        self, level: float = 0.95, *, anchor: Any = None, rating: float = 1000.0
-    ) -> pd.DataFrame:
-        """Scores on the Elo scale, 400 points per factor ten in the odds.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level of the interval.
-        anchor : label, optional
-            Model that is given ``rating`` exactly; None gives it to the mean model.
-        rating : float, default=1000.0
-            Rating of the anchor.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``rating``, ``low``, ``high``, by model; with an anchor the interval
-            is that of the difference to it.
-        """
-        check_level(level)
-        scores, covariance = self.scores_.to_numpy(), self.covariance_
-        if anchor is not None:
-            if anchor not in self.scores_.index:
-                raise BattlesError(f"Unknown anchor {anchor!r}.")
-            at = int(self.models_.tolist().index(anchor))
-            scores, variance = scores - scores[at], covariance.diagonal()
-            # Infinite where votes do not bound one of the two; zero for the anchor.
-            shared = np.where(np.isfinite(covariance[at]), covariance[at], 0.0)
-            variance = variance + variance[at] - 2.0 * shared
-            variance[at] = 0.0
-        else:
-            variance = covariance.diagonal()
-        half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(variance, 0.0))
-        table = pd.DataFrame(
-            {"rating": scores, "low": scores - half, "high": scores + half},
-            index=self._index,
-        )
-        return rating + ELO_SCALE * table
 
     def scores_for(self, models: NDArray[Any]) -> Array:
         """Scores of the given models, in logits.

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.logistic import separation_of
 from skanchor._model.sources import sigmoid
-from skanchor._sample.judges import separating_columns
+from skanchor._sample.admission import separating_columns
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import last_stage, linearity, span_names

@@ -179,7 +179,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 choices[judge] = {"picked": learner.picked_, **losses, **gaps}
                 learner = learner.learner_
             _check_fitted(judge, learner, n_columns)
-            times = sample.multiplicity_of(cut.rows)
+            times = sample.times[cut.rows]
             fits.append(JudgeFit(judge, learner, rows, cut.order, times))
             if start is None and n_columns == 1:
                 # A position effect that is left out is looked at once, on all rows.

@@ -70,10 +70,10 @@ class HumanVotes:
             If a weight is too small beside the largest.
         """
         X, rows = sample.X, _counted_votes(sample)
-        weight, count = sample.weight[rows], sample.multiplicity_of(rows)
+        weight, number = sample.weight[rows], sample.multiplicity
         if is_constant(weight):
             weight = weight[:1]
-        count = np.ones(1) if count is None else count
+        count = np.ones(1) if number is None else number[rows]
         weight = weight / count
         # Squares of tiny or huge weights leave the range of floats.
         unit = float(weight.max(initial=0.0)) or 1.0

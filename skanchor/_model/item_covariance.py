@@ -20,6 +20,7 @@ from skanchor._model.item_effects import (
     ItemCovariance,
     ItemPrior,
     count_independent,
+    inverse_of,
     shrunk,
     signs_of,
     with_item_effects,
@@ -186,6 +187,7 @@ class RowsOfHistory:
     def expand(self, sigma: Array) -> bool:
         """Expand around the mode under a covariance."""
         start, hessian = with_item_effects(self.fit, sigma), None
+        layout = start.layout
         if self.information is not None:
             at = np.flatnonzero(self.free)
             hessian = Hessian(start.penalised(self.information)[at[:, None], at])
@@ -200,42 +202,52 @@ class RowsOfHistory:
         )
         grams = grams_of(self.fit, self.sources, self.weights)
         self.information = self.fit.information(grams)
+        # All but the prior of the item effects is the same under every covariance.
+        x, (low, high), start = self.fit.x, self.bounds, layout.item_effects.start
+        self.at = np.flatnonzero(self.free & (low < x) & (x < high))
+        matrix = self.fit.centred(self.information)
+        matrix[:start, :start] += self.fit.precision[:start, :start]
+        self.matrix = matrix[self.at[:, None], self.at]
+        self.precision = inverse_of(sigma)
         return self.fit.converged
 
     def posterior(self, sigma: Array) -> Posterior:
         """Posterior under a covariance."""
-        fit = with_item_effects(self.fit, sigma)
-        at, root, spread = self._root(fit, self.free)
+        system, spread = self._system(sigma, np.ones(len(self.at), dtype=bool))
+        x = self.fit.x.copy()
+        gradient = np.zeros(len(x))
         # At the mode the gradient of the rows is minus that of its prior.
-        gradient = ((fit.precision - self.fit.precision) @ fit.x)[at]
-        x = fit.x.copy()
-        x[at] -= root @ (root.T @ gradient)
+        change = inverse_of(sigma) - self.precision
+        effects = x[self.at_effects].reshape(len(sigma), -1)
+        gradient[self.at_effects] = (change @ effects).ravel()
+        x[self.at] -= system.solve(gradient[self.at])
         return Posterior(
             x[self.at_effects].reshape(len(sigma), -1),
             spread,
-            x[fit.layout.sensitivities][1:],
+            x[self.fit.layout.sensitivities][1:],
         )
 
     def spread_without_spans(self, sigma: Array) -> Array:
         """Spread if spans were known."""
-        fit = with_item_effects(self.fit, sigma)
-        _, _, spread = self._root(fit, self.free & ~self.spans)
-        return spread
+        return self._system(sigma, ~self.spans[self.at])[1]
 
-    def _root(
-        self, fit: Fit, free: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.intp], Array, Array]:
-        """Free parameters that are not on a bound, and a root of their covariance.
+    def _system(
+        self, sigma: Array, free: NDArray[np.bool_]
+    ) -> tuple[SymmetricSystem, Array]:
+        """Posterior information of free parameters, of those that are not on a bound.
 
         And the covariance of the effects on a model, summed over models.
         """
-        low, high = self.bounds
-        at = np.flatnonzero(free & (low < fit.x) & (fit.x < high))
-        assert self.information is not None
-        matrix = fit.penalised(self.information)[at[:, None], at]
-        root = SymmetricSystem.of(matrix).inverse_root
-        by_judge = root[self.at_effects[at]].reshape(fit.layout.n_sources - 1, -1)
-        return at, root, by_judge @ by_judge.T
+        matrix, n_judges = self.matrix[free][:, free], len(sigma)
+        # Item effects come last, by judge and model. Those on a model have a prior.
+        n_effects = int(self.at_effects.sum())
+        shape = (n_judges, n_effects // n_judges) * 2
+        of_effects = matrix[-n_effects:, -n_effects:].copy().reshape(shape)
+        np.einsum("mini->mni", of_effects)[...] += inverse_of(sigma)[:, :, None]
+        matrix[-n_effects:, -n_effects:] = of_effects.reshape(n_effects, -1)
+        system = SymmetricSystem.of(matrix)
+        by_judge = system.inverse_root_of_last(n_effects).reshape(n_judges, -1)
+        return system, by_judge @ by_judge.T
 
 
 class _Path:

@@ -221,14 +221,19 @@ def with_item_effects(fit: Fit, sigma: Array) -> Fit:
 
 
 def precision_of(sigma: Array, n_models: int) -> Array:
-    """Precision of all item effects of this covariance, however small some are."""
+    """Precision of all item effects of this covariance, by judge and model."""
+    whole = np.kron(inverse_of(sigma), np.eye(n_models))
+    return np.asarray(whole, dtype=np.float64)
+
+
+def inverse_of(sigma: Array) -> Array:
+    """Inverse of a covariance between judges, however small some effects are."""
 
     def inverse(values: Array) -> Array:
         least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
         return np.asarray(1.0 / np.maximum(values, least))
 
-    whole = np.kron(with_eigenvalues(sigma, inverse), np.eye(n_models))
-    return np.asarray(whole, dtype=np.float64)
+    return with_eigenvalues(sigma, inverse)
 
 
 def check_number(n_judges: int, n_models: int) -> None:

@@ -79,10 +79,16 @@ class SymmetricSystem:
     @property
     def inverse_root(self) -> Array:
         """R with R R' the pseudo-inverse of the matrix, of shape (n, rank)."""
-        root = self.root
+        return self.inverse_root_of_last(len(self.scale))
+
+    def inverse_root_of_last(self, n: int) -> Array:
+        """Last n rows of ``inverse_root``, without columns that are zero there."""
+        if not n:
+            return np.zeros((0, 0))
+        root = self.root[-n:]
         if self.is_cholesky:
-            root = dtrtri(root, lower=1)[0].T
-        return np.asarray(self.scale[:, None] * root)
+            root = dtrtri(root[:, -n:], lower=1)[0].T
+        return np.asarray(self.scale[-n:, None] * root)
 
 
 def with_eigenvalues(matrix: Array, function: Callable[[Array], Array]) -> Array:

@@ -23,8 +23,9 @@ _SAFE_MOVE = 0.5
 changes by less than a factor of exp(1/2), so that the loss falls. A Hessian serves as
 long as the logits have moved by no more since it was computed."""
 
-_SLOW = 0.1
-"""Ratio of successive decrements above which the Hessian is computed anew."""
+_SLOW, _SLOW_OF_MANY, _MANY = 0.1, 0.4, 200
+"""Ratio of successive decrements above which the Hessian is computed anew; and the same
+for more than so many parameters, where that costs many more steps with an old one."""
 
 _MOST_HALVES = 30
 """Most halvings of a step."""
@@ -169,6 +170,7 @@ def minimise(
     sources = [rows.cells for rows in sources]
     low, high = bounds or (np.full(len(free), -np.inf), np.full(len(free), np.inf))
     problem = _Problem(sources, weights, at, low[at], high[at])
+    slow = _SLOW if len(at) <= _MANY else _SLOW_OF_MANY
     fit, logits, before, is_exact = start, problem.logits(start), np.inf, False
     for _ in range(max_iter):
         gradient = problem.gradient(fit, logits)
@@ -176,7 +178,7 @@ def minimise(
             hessian, is_exact = problem.hessian(fit, logits), True
         step = problem.newton_step(fit, gradient, hessian)
         decrement = -float(gradient @ step)
-        if not is_exact and decrement > max(_SLOW * before, tolerance):
+        if not is_exact and decrement > max(slow * before, tolerance):
             hessian, is_exact = problem.hessian(fit, logits), True
             step = problem.newton_step(fit, gradient, hessian)
             decrement = -float(gradient @ step)

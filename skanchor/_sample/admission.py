@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._battles import Comparisons, decide_roles, usable_features
@@ -19,19 +20,32 @@ from skanchor._battles.checks import (
     warn_of_runs,
 )
 from skanchor._model.graph import Connectivity
-from skanchor._sample.judges import (
-    leave_out_feature_separated,
-    leave_out_judges,
-    warn_of_thin_judges,
-)
+from skanchor._model.logistic import Separation, fit_logistic, separation_of
 from skanchor._sample.sample import Sample
-from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError
-from skanchor.warning_log import WarningLog, warn
+from skanchor.bias.protocol import span_names
+from skanchor.bias.registry import learner_for
+from skanchor.exceptions import (
+    BattlesError,
+    DisconnectedError,
+    SeparationWarning,
+)
+from skanchor.warning_log import WarningLog, warn_of_data
 
 _ALL_SOURCES = (
     "In a cross-validation, split with SourceKFold, which keeps rows of every source "
     "in training; learning_curve needs shuffle=True as well."
 )
+
+ROWS_PER_PARAMETER = 5
+"""Historical rows of a judge for its sensitivity and each feature; with fewer its bias
+may be anything, and its one-step corrections harm the scores of all models."""
+
+PILOT_ROWS = 2000
+"""Rows of a judge that are looked at first: what separates all separates these."""
+
+SEVERAL_JUDGES, ROWS_OF_SENSITIVITY = 5, 60
+"""Judges, and historical rows of each, below which one sensitivity for all of them is
+as good as one for each, or better: see docs/evidence/coverage.md."""
 
 
 def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
@@ -89,10 +103,10 @@ def admit_to_inference(
     X = decide_roles(sample.X, sample.weight, new_models)
     check_ranking(X, new_models)
     sample = sample.with_battles(X)
-    warn_of_contradicting_judges(X, sample.y, sample.weight, sample.multiplicity)
+    warn_of_contradicting_judges(X, sample.y, sample.weight, sample.times)
     if sample.groups is not None and len(X.judges) > 1:
         warn_of_runs(X, sample.y, np.unique(sample.groups, return_inverse=True)[1])
-    grades = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+    grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
     warn_of_other_grades(X.judges, *grades)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
@@ -106,11 +120,19 @@ def admit_to_inference(
         raise BattlesError(
             "No human row is left between two of the "
             f"{np.count_nonzero(~X.is_new)} historical models "
-            f"{X.models[~X.is_new].tolist()[:5]}, so human votes do not determine "
-            "their scores. Add votes between them."
+            f"{X.models[~X.is_new].tolist()[:5]}. Add votes between them."
         )
     known = leave_out_judges(leave_out_judges(bounded), by_parameters=True)
-    warn_of_thin_judges(known)
+    n_old = _verdicts(known)[1]
+    if len(n_old) >= SEVERAL_JUDGES and np.median(n_old) < ROWS_OF_SENSITIVITY:
+        warn_of_data(
+            "thin-judges",
+            known.X.judges,
+            f"The {len(n_old):,} judges have {np.median(n_old):.0f} verdicts each on "
+            f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
+            "hardly show a sensitivity, so intervals are likely very wide. Fit judges "
+            "that are alike as one: pool='judges'.",
+        )
     return sample, leave_out_feature_separated(known, bias)
 
 
@@ -118,14 +140,11 @@ def warn_of_no_judges(sample: Sample) -> None:
     """Warn of a table all of whose rows count as human for want of a column."""
     if sample.inputs.all_human:
         n_rows = sample.number(sample.counts)
-        warn(
-            DataWarning(
-                f"There is no column 'judge', so all {n_rows} rows count as human "
-                "votes, and no row is by a judge. If a judge gave these outcomes, "
-                "name it in a column 'judge', and add the votes of people.",
-                code="no-judges",
-                subject=["judge"],
-            )
+        warn_of_data(
+            "no-judges",
+            ["judge"],
+            f"There is no column 'judge', so all {n_rows} rows count as human votes. "
+            "If a judge gave them, name it in that column, and add people's votes.",
         )
 
 
@@ -134,9 +153,9 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     if not (X.is_human & X.is_usable).any():
         raise BattlesError(
             f"No row is by a human: column 'judge' holds {X.judges.tolist()[:10]}. "
-            "Rows of people have the label 'human'. If they have another label, name "
-            "it in human. If all rows are a judge's, add the rows of people on the "
-            f"same models. {_ALL_SOURCES}"
+            "Rows of people have the label 'human'; of another label, name it in "
+            "human. If there are none, add the rows of people on the same models. "
+            f"{_ALL_SOURCES}"
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
@@ -232,15 +251,13 @@ def _without_models(
     is_kept = np.array([model not in lost for model in X.models.tolist()])
     kept = X.relabel(X.models[is_kept], X.judges)
     unused = X.is_usable & ~kept.is_usable & (sample.weight > 0)
-    warn(
-        DataWarning(
-            f"The {sample.number(unused)} rows of models {lost[:5]}, whose scores have "
-            "no limit or lie on the bound, are left out. Name them in new_models to "
-            "place them with the judges' help, add votes, or set "
-            f"BTLRegressor(alpha={alpha}).{hint}",
-            code="models-left-out",
-            subject=lost,
-        )
+    warn_of_data(
+        "models-left-out",
+        lost,
+        f"The {sample.number(unused)} rows of models {lost[:5]}, whose scores have no "
+        "limit or lie on the bound, are left out. Name them in new_models to place "
+        "them with the judges' help, add votes, or set "
+        f"BTLRegressor(alpha={alpha}).{hint}",
     )
     is_scored = ~X.is_new & is_kept
     for code, (where, _) in enumerate(_historical_models(X)):
@@ -260,3 +277,144 @@ def slight_ridge(n_votes: float) -> float:
     ``n_votes`` may be the sum of their weights.
     """
     return float(f"{1.0 / max(n_votes, 1.0):.0e}")
+
+
+# --------------------------------------------- judges whose rows say nothing of models
+def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
+    """Leave out judges without history; refuse new models that nothing else places.
+
+    With ``by_parameters`` those that have fewer historical rows than their features
+    ask for are left out, too, unless no other judge places some new model.
+    """
+    X, (n_rows, n_old), needed = sample.X, _verdicts(sample), 1
+    if by_parameters:
+        needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
+    few = X.judges[n_old < needed].tolist()
+    kept = X.relabel(X.models, X.judges[n_old >= needed])
+    lost = _unplaced(sample, kept)
+    if by_parameters and (not few or not len(kept.judges) or lost):
+        return sample
+    for judge, n, n_all in zip(X.judges, n_old, n_rows, strict=True):
+        if n < needed:
+            warn_of_data(
+                "uncalibrated-judge",
+                [judge],
+                f"Judge {judge!r} has {n} historical rows, fewer than the {needed} "
+                f"that calibrate it; its {n_all} rows are left out.",
+            )
+    if few and not len(kept.judges):
+        raise BattlesError(
+            f"Judges {few} have no row between two models with human votes, "
+            "so no judge can be calibrated."
+        )
+    if lost:
+        why = f" ({few} have no historical row)" if few else ""
+        raise BattlesError(
+            f"New model {lost[0]!r} has no comparison by a calibrated judge{why}. "
+            "Add some by a judge that has compared old models, too."
+        )
+    used = kept.is_usable & ~kept.is_human & (sample.weight > 0)
+    return sample.with_battles(usable_features(kept, used))
+
+
+def _verdicts(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Number of rows of the table by each judge, of all and of the historical ones."""
+    n_rows, n_old = (
+        sample.by_source(rows)[1:].astype(np.intp)
+        for rows in (sample.counts, sample.counts & ~sample.X.involves_new)
+    )
+    return n_rows, n_old
+
+
+def _unplaced(sample: Sample, kept: Comparisons) -> list[Any]:
+    """New models that are in no usable row of positive weight."""
+    seen = kept.appearances(kept.is_usable & (sample.weight > 0)) > 0
+    return kept.models[kept.is_new & ~seen].tolist()
+
+
+def leave_out_feature_separated(sample: Sample, bias: Any) -> Sample:
+    """Leave out judges whose verdicts features settle, whatever the models.
+
+    Their bias has no finite fit, and beside it their sensitivity has none: where a fit
+    stops on its way to infinity is rounding, and so is what such rows then say of the
+    models. That there is such a way is a matter of the features alone, and needs no
+    score.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    bias : str, learner or dict
+        Of the judges' calibrator.
+
+    Returns
+    -------
+    Sample
+
+    Raises
+    ------
+    BattlesError
+        If no other judge places a new model, or none is left.
+    """
+    X, separating = sample.X, {}
+    for m, judge in enumerate(X.judges.tolist() if X.feature_names else ()):
+        columns = _separating_features(sample, m, clone(learner_for(bias, judge)))
+        if columns:
+            separating[judge] = columns
+    if not separating:
+        return sample
+    is_kept = np.array([judge not in separating for judge in X.judges.tolist()])
+    kept = X.relabel(X.models, X.judges[is_kept])
+    lost, n_rows = _unplaced(sample, kept), _verdicts(sample)[0][~is_kept]
+    for (judge, columns), n in zip(separating.items(), n_rows, strict=True):
+        fault = f"The verdicts of judge {judge!r} are separated by {columns}"
+        advice = (
+            f"Drop features (drop_features) or the judge (without=[{judge!r}]), or set "
+            "a ridge penalty, such as LinearBias(alpha=0.01)."
+        )
+        if lost or not len(kept.judges):
+            what = f"places new model {lost[0]!r}" if lost else "is left"
+            raise BattlesError(
+                f"{fault}, whatever the models, and no other judge {what}. {advice}"
+            )
+        warn_of_data(
+            "separated-by-features",
+            [judge],
+            f"{fault}: no finite fit exists, and its rows say almost nothing about the "
+            f"models. All {n} are left out. Is a feature made of the outcome? {advice}",
+            SeparationWarning,
+        )
+    return sample.with_battles(kept)
+
+
+def _separating_features(sample: Sample, m: int, learner: Any) -> str:
+    """Columns that separate half of a judge's historical verdicts; "" if none do."""
+    X = sample.X
+    cut = X.by_judge(m)
+    used = np.flatnonzero(~X.involves_new[cut.rows] & sample.counts[cut.rows])
+    if not (hasattr(learner, "fit_span") and len(used)):
+        return ""
+    rows, weight = cut.rows[used], np.ones(len(used))
+    pairs, y = cut.pairs[used], sample.y[rows]
+    learner.fit_span(pairs, weight)
+    # A ridge keeps coefficients finite: only columns without one can separate.
+    free = np.flatnonzero(learner.ridge(pairs, weight) == 0.0)
+    some = np.arange(0, len(used), -(-len(used) // PILOT_ROWS))
+    columns = learner.span(pairs[some])[:, free]
+    # The fit by features alone, which is fast, tells whether there may be no end.
+    if not len(free) or fit_logistic(columns, y[some], weight[some]).converged:
+        return ""
+    span = learner.span(pairs)
+    split = separation_of(span[:, free], y, sample.times[rows])
+    if not len(split.columns) or 2 * split.n_rows < sample.number(rows):
+        return ""
+    names = span_names(learner, tuple(X.feature_names), span.shape[1])
+    return separating_columns(split, [f"feature {names[k]!r}" for k in free])
+
+
+def separating_columns(split: Separation, names: Sequence[str]) -> str:
+    """Name the columns that separate verdicts, given the names of all of them."""
+    found = ", ".join(names[k] for k in split.columns[:5])
+    if split.alone:
+        return found
+    return f"a combination of {len(split.columns)} columns, among them {found}"

@@ -17,33 +17,11 @@ from numpy.typing import NDArray
 from skanchor._battles import HUMAN, is_constant, number_rows
 from skanchor._battles.grouping import FEW_GROUPS
 from skanchor._sample.sample import Sample, warn_of_counts
-from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
-from skanchor.warning_log import warn_of
+from skanchor.exceptions import BattlesError
+from skanchor.warning_log import warn_of_data
 
 TIES = ("half", "drop")
 """What becomes of ties: half a win for either side, or rows that have no influence."""
-
-_LISTED = 5
-
-_SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
-    "models-with-ties-only": (
-        DataWarning,
-        "All human votes on models {names} are ties, which are left out: they count as "
-        "models without votes. Count them as half a win: ties='half'.",
-    ),
-    "judges-with-ties-only": (
-        DataWarning,
-        "All verdicts of judges {names} are ties, which are left out. Count them as "
-        "half a win: ties='half'.",
-    ),
-    "few-groups": (
-        DataWarning,
-        "There are {what}: with fewer than {least} the variance between groups is "
-        "poorly known, training sets differ much, and intervals may be off. Use finer "
-        "groups if there are any.",
-    ),
-}
-"""Category and sentence of each warning, by code."""
 
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""
@@ -150,22 +128,25 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
             "Count them as half a win: ties='half'."
         )
 
-    def with_ties_only(labels: Any, rows: Any, number: Any) -> list[Any]:
-        """Labels that some rows have, but none without a tie."""
-        return labels[(number(rows) > 0) & (number(rows & ~tied) == 0)].tolist()
-
-    models = with_ties_only(X.models, votes, X.appearances)
-    judges = with_ties_only(
-        X.judges,
-        verdicts,
-        lambda rows: np.bincount(X.judge[rows], minlength=len(X.judges)),
-    )
-    for code, subject in (
-        ("models-with-ties-only", models),
-        ("judges-with-ties-only", judges),
-    ):
-        if subject:
-            warn_of(_SENTENCES, code, subject, names=subject[:_LISTED])
+    decided = sample.by_source(verdicts & ~tied)[1:]
+    judges = X.judges[(sample.by_source(verdicts)[1:] > 0) & (decided == 0)].tolist()
+    voted, left = X.appearances(votes), X.appearances(votes & ~tied)
+    models = X.models[(voted > 0) & (left == 0)].tolist()
+    if models:
+        warn_of_data(
+            "models-with-ties-only",
+            models,
+            f"All human votes on models {models[:5]} are ties, which are left out: "
+            "they count as models without votes. Count ties as half a win: "
+            "ties='half'.",
+        )
+    if judges:
+        warn_of_data(
+            "judges-with-ties-only",
+            judges,
+            f"All verdicts of judges {judges[:5]} are ties, which are left out. Count "
+            "them as half a win: ties='half'.",
+        )
 
 
 # ------------------------------------------------------------------ weights and groups
@@ -241,7 +222,13 @@ def _warn_of_few_groups(sample: Sample) -> None:
         what = f"{n_groups} groups"
         if n_groups >= FEW_GROUPS:
             what = f"few groups of some rows ({', '.join([*few.values()][:5])})"
-        warn_of(_SENTENCES, "few-groups", few, what=what, least=FEW_GROUPS)
+        warn_of_data(
+            "few-groups",
+            few,
+            f"There are {what}: with fewer than {FEW_GROUPS} the variance between "
+            "groups is poorly known, training sets differ much, and intervals may be "
+            "off. Use finer groups if there are any.",
+        )
 
 
 def _n_groups(codes: NDArray[np.intp]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -23,22 +24,18 @@ from skanchor._battles.features import check_scales
 from skanchor._battles.grouping import (
     FEW_GROUPS,
     RowGroups,
-    default_raters,
     effective_number,
     find_groups,
 )
 from skanchor._battles.labels import values_of
-from skanchor._battles.rows import constant, digest_of
+from skanchor._battles.rows import constant
 from skanchor._checks import check_unmasked
-from skanchor._machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
     CountWarning,
-    DataWarning,
-    SkanchorWarning,
 )
-from skanchor.warning_log import warn_of
+from skanchor.warning_log import warn_of_data
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -67,29 +64,8 @@ BOTH_BAD_COLUMN = "both_bad"
 COUNT_COLUMN = "count"
 """Column in which tables of counts say how often each row occurred."""
 
-_SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
-    "weights-like-counts": (
-        CountWarning,
-        "All weights are whole numbers, up to {most:g}, and are read as importance: if "
-        "they count equal rows, errors are too long and item effects are overlooked. "
-        "If a weight is a number of equal rows, set weights='frequency' (on its "
-        "BTLRegressor if a method has no such parameter). Otherwise divide the weights "
-        "by their mean.",
-    ),
-    "counts-not-used": (
-        DataWarning,
-        "Column 'count' holds whole numbers, up to {most:.0f}, and each row is taken "
-        "for one comparison. If it is the number of equal rows, set "
-        "weights='frequency', and in Python sample_weight=X['count'].",
-    ),
-}
-"""Category and sentence of each warning, by code."""
-
-COUNTED_BYTES = 64
-"""What a fit needs for a row that is one of many equal ones."""
-
-ROW_BYTES, FEATURE_BYTES = 500, 64
-"""What a fit needs for a row, and for each of its features."""
+MOST_COUNTED, MOST_LISTED = 10**9, 10**8
+"""Rows that counts may stand for where equal ones are put together, and where not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,17 +147,6 @@ class Sample:
         BattlesError
             If battles, outcomes or groups cannot be used.
         """
-        return cls.admit_with_labels(X, y, sample_weight, groups)[0]
-
-    @classmethod
-    def admit_with_labels(
-        cls,
-        X: Battles,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        groups: ArrayLike | RowGroups | str | None,
-    ) -> tuple[Sample, NDArray[Any] | None]:
-        """As :meth:`admit`, with the labels of the groups by code; None without any."""
         if y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: give the outcomes "
@@ -206,25 +171,33 @@ class Sample:
                 "at least once."
             )
         outcomes = outcomes.marked(_marked_both_bad(frame))
-        raters = default_raters(groups, X, encoded.is_human & (weight > 0))
         found = find_groups(groups, X, len(encoded))
-        codes = found.prompts
+        grouped = found.prompts is not None
         if not isinstance(X, Comparisons):
             features = encoded.features_left, encoded.features_right
             check_scales(*features, encoded.feature_names)
-            grouped = codes is not None
             check_table(frame, encoded, outcomes.values, weight, grouped=grouped)
             if sample_weight is None:
                 warn_of_unused_counts(frame)
-        named = None if codes is None else found
-        inputs = Inputs.of(X, encoded, named, sample_weight)
-        if raters is not None:
-            enough = effective_number(raters) >= FEW_GROUPS
-            n_raters = len(np.unique(raters[raters >= 0]))
-            inputs = replace(inputs, n_raters=n_raters, by_rater=enough)
-            raters = raters if enough else None
-        sample = cls(encoded, outcomes, weight, codes, inputs, raters=raters)
-        return sample, found.labels
+        inputs = Inputs.of(X, encoded, found if grouped else None, sample_weight)
+        raters = None
+        if found.raters is not None:
+            # On rows of judges the column counts runs, whose verdicts on different
+            # prompts are as alike as those of one run.
+            raters = np.where(encoded.is_human & (weight > 0), found.raters, -1)
+            size = np.bincount(raters[raters >= 0])
+            if size.max(initial=0) > 1:
+                by_rater = effective_number(size) >= FEW_GROUPS
+                n_raters = int(np.count_nonzero(size))
+                inputs = replace(inputs, n_raters=n_raters, by_rater=by_rater)
+        return cls(
+            encoded,
+            outcomes,
+            weight,
+            found.prompts,
+            inputs,
+            raters=raters if inputs.by_rater else None,
+        )
 
     def __len__(self) -> int:
         return len(self.X)
@@ -234,21 +207,28 @@ class Sample:
         some = {name: own[rows] for name, own in known.items() if own is not None}
         return replace(self, **some)
 
+    @property
+    def times(self) -> Array:
+        """How many rows of the table each row stands for."""
+        number = self.multiplicity
+        return constant(1.0, len(self)) if number is None else number
+
     def number(self, rows: NDArray[Any]) -> int:
         """Number of rows of the table that some rows, or those of a mask, stand for."""
-        if self.multiplicity is not None:
-            return int(self.multiplicity[rows].sum())
-        return int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+        return int(self.times[rows].sum())
 
     def mean(self, values: NDArray[Any], rows: NDArray[np.intp]) -> float:
         """Mean of the values of some rows over rows of the table; NaN without any."""
-        if not len(rows):
-            return float("nan")
-        return float(np.average(values, weights=self.multiplicity_of(rows)))
+        return (
+            float(np.average(values, weights=self.times[rows])) if len(rows) else np.nan
+        )
 
-    def multiplicity_of(self, rows: Any) -> Array | None:
-        """How many rows of the table some rows stand for; None for one each."""
-        return None if self.multiplicity is None else self.multiplicity[rows]
+    def by_source(self, rows: NDArray[np.bool_], values: Any = 1.0) -> Array:
+        """Sum of values over some rows of the table, of people and of each judge."""
+        at = np.flatnonzero(rows)
+        each = self.times[at] * np.broadcast_to(values, len(self))[at]
+        sums = np.bincount(self.X.judge[at] + 1, each, 1 + len(self.X.judges))
+        return sums.astype(np.float64)
 
     @property
     def y(self) -> Array:
@@ -288,9 +268,15 @@ class Sample:
         """
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
-        columns = (*X.columns, self.y, self.weight, self.groups, self.raters)
-        known = (each for each in columns if each is not None)
-        return digest_of(labels, known)
+        found = sha256(repr(labels).encode())
+        for column in (*X.columns, self.y, self.weight, self.groups, self.raters):
+            if column is not None:
+                kind = np.dtype(np.int64 if column.dtype.kind in "iu" else column.dtype)
+                # A column of one value is the same in both ways to store it.
+                values = column[:1] if (column == column[:1]).all() else column
+                found.update(repr((column.shape, values.shape, kind.str)).encode())
+                found.update(np.ascontiguousarray(values, dtype=kind).data)
+        return found.hexdigest()
 
     @property
     def counts(self) -> NDArray[np.bool_]:
@@ -316,29 +302,24 @@ class Sample:
         Raises
         ------
         BattlesError
-            If a weight is not a count, or if memory is too small for all rows.
+            If a weight is not a count, or if they stand for too many rows.
         """
-        width = self.X.features_left.shape[1]
-        self._check_counts(ROW_BYTES + FEATURE_BYTES * width)
+        self._check_counts(MOST_LISTED)
         return np.repeat(np.arange(len(self)), self.weight.astype(np.intp))
 
-    def _check_counts(self, row_bytes: float) -> None:
-        """Refuse weights that are no counts, and more rows than memory has room for."""
-        weight = self.weight
-        odd = weight != np.round(weight)
+    def _check_counts(self, most: int) -> None:
+        """Refuse weights that are no counts, and more rows than a fit has room for."""
+        odd = self.weight != np.round(self.weight)
         if odd.any():
             row = int(np.argmax(odd))
             raise BattlesError(
                 "Weights that count equal rows must be whole numbers: "
-                f"{odd.sum()} are not, the first is {weight[row]:g} in row {row}."
+                f"{odd.sum()} are not, the first is {self.weight[row]:g} in row {row}."
             )
-        total = float(weight.sum())
-        needed = total * row_bytes
-        if needed > available_bytes():
+        if self.weight.sum() > most:
             raise BattlesError(
-                f"The counts stand for {total:.3g} rows, for which a fit needs about "
-                f"{needed / 1e9:.3g} GB of memory; {available_bytes() / 1e9:.3g} GB "
-                "are there. Use a larger machine, or a random part of the rows."
+                f"The counts stand for {self.weight.sum():.3g} rows, more than the "
+                f"{most:.0e} that are fitted. Use a random part of the rows."
             )
 
     def counted(self) -> Sample:
@@ -346,7 +327,7 @@ class Sample:
 
         The rows are not repeated. Callers must use the multiplicity.
         """
-        self._check_counts(COUNTED_BYTES)
+        self._check_counts(MOST_COUNTED)
         rows = self[np.flatnonzero(self.weight > 0)]
         return replace(rows, multiplicity=rows.weight)._of_counts()
 
@@ -467,7 +448,16 @@ def warn_of_counts(sample: Sample) -> None:
         return
     known = sample.weight[sample.weight > 0]
     if known.min() < known.max() and (known == np.round(known)).all():
-        warn_of(_SENTENCES, "weights-like-counts", most=known.max())
+        warn_of_data(
+            "weights-like-counts",
+            (),
+            f"All weights are whole numbers, up to {known.max():g}, and are read as "
+            "importance: if they count equal rows, errors are too long and item "
+            "effects are overlooked. If so, set weights='frequency' (on its "
+            "BTLRegressor if a method has no such parameter). Otherwise divide them "
+            "by their mean.",
+            CountWarning,
+        )
 
 
 def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
@@ -480,4 +470,10 @@ def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
         return
     most = counts.max()
     if counts.min() >= 0 and most > 1 and (counts % 1 == 0).all():
-        warn_of(_SENTENCES, "counts-not-used", [COUNT_COLUMN], most=most)
+        warn_of_data(
+            "counts-not-used",
+            [COUNT_COLUMN],
+            f"Column 'count' holds whole numbers, up to {most:.0f}, and each row is "
+            "taken for one comparison. If it is the number of equal rows, set "
+            "weights='frequency', and in Python sample_weight=X['count'].",
+        )

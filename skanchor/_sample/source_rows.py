@@ -91,8 +91,7 @@ def source_rows(
     list of SourceRows
     """
     X, alone, none = sample.X, np.full(len(sample), -1), np.zeros(0)
-    count = sample.multiplicity
-    count = np.ones(len(sample)) if count is None else count
+    count = sample.times
     rater = alone if sample.raters is None else sample.raters
     biases = np.broadcast_to(0.0 if X.biases is None else X.biases, len(sample))
     group = alone

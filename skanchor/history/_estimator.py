@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._battles import Comparisons, Outcomes, as_frame
+from skanchor._battles import Comparisons
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._checks import refuse_contexts
@@ -22,13 +22,12 @@ from skanchor._crossfit.stages import Stages
 from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
-from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._fingerprints import check_fingerprints
 from skanchor.history._place import place
-from skanchor.history._rows import admit_rows, groups_of_arrivals
-from skanchor.history._state import HistoryState
-from skanchor.io import join_tables
+from skanchor.history._rows import admit_rows, join_rows
+from skanchor.history._state import HistoryState, check_settings
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.pipeline import AnchorPipeline
 from skanchor.results import AnchorResult
@@ -138,8 +137,10 @@ class AnchorHistory(BaseEstimator):
         """
         rules = RowRules.of(self.settings())
         with WarningLog() as log:
-            sample, labels = admit_rows(rules, X, y, sample_weight, groups)
+            sample, labels = admit_rows(rules, (X, y, sample_weight, groups))
             self.fit_sample(sample, labels, fingerprints)
+        # By which an update with the same rows is noticed.
+        self.state_ = replace(self.state_, tables=(sample.digest,))
         log.issue()
         return self
 
@@ -238,27 +239,7 @@ class AnchorHistory(BaseEstimator):
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         refuse_contexts(anchor, "AnchorHistory")
         anchor._validate_params()
-        stages = anchor.stages()
-        if anchor.new_models is not None:
-            raise ValueError(
-                "new_models of the anchor must be None: a history has no new models, "
-                "and of arrivals all are new that it does not know."
-            )
-        if stages.debiaser is None:
-            raise BattlesError(
-                "debiaser='passthrough' has no standard errors, so there is no history "
-                "to store."
-            )
-        if stages.btl.bias is not None:
-            raise LearnerError(
-                "A history cannot be stored where people have a bias of their own "
-                "(human_bias): fit all rows together, or keep it with human_bias=None."
-            )
-        if stages.arrival.equation != "likelihood":
-            raise BattlesError(
-                "A history places new models by the likelihood: set the equation of "
-                "the arrival to 'likelihood', or fit AnchorPipeline on all rows."
-            )
+        check_settings(anchor)
         return anchor
 
     def update(
@@ -296,32 +277,41 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         check_fingerprints(self.fingerprints_, fingerprints)
         fingerprints = {**self.fingerprints_, **(fingerprints or {})}
+        state, late, rows = self.state_, (X, y, sample_weight, groups), None
         if past is not None:
             # Without weights and groups, these are the defaults.
             old = (*past, *(None, AUTO)[len(past) - 2 :])
-            rows = join_rows(old, (X, y, sample_weight, groups))
-            self.fit(*rows, fingerprints=fingerprints)
-            self.updated_from_ = "rows"
-            return self
-        counts = self.state_.counts
-        if counts is None:
-            what = "weights" if self.state_.n_groups is None else "groups"
-            what = "features" if self.state_.features else what
+            rows = join_rows(old, late)
+        elif state.counts is None:
+            what = "weights" if state.n_groups is None else "groups"
+            what = "features" if state.features else what
             raise BattlesError(
                 f"The history has {what}, so that it has stored "
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
-        anchor, cv = self.settings(), None
-        if not isinstance(anchor.cv, Integral):
-            # A plan is of the old rows alone.
-            cv = self.state_.repeats[0]
         with WarningLog() as log:
-            groups = groups_of_arrivals(groups, X, are_stored=False)
-            late, _ = admit_rows(RowRules.of(anchor), X, y, sample_weight, groups)
-            self.fit_sample(counts.with_rows(late), None, fingerprints, cv=cv)
-        self.updated_from_ = "counts"
+            added, _ = admit_rows(self._rules, late, are_stored=rows is not None)
+        digest = added.digest
+        if rows is not None:
+            # What is said of all rows is said of these.
+            log.found.clear()
+            self.fit(*rows, fingerprints=fingerprints)
+        else:
+            assert state.counts is not None
+            with log:
+                sample, cv = state.counts.with_rows(added), state.repeats[0]
+                # Folds are drawn: a plan is of the old rows alone.
+                self.fit_sample(sample, None, fingerprints, cv=cv)
+        if digest in state.tables:
+            message = (
+                "The history has all of these rows already: they count twice now, so "
+                "that errors are too short. Add only rows that are new."
+            )
+            log.found.append(DataWarning(message, code="rows-again"))
         log.issue()
+        self.state_ = replace(self.state_, tables=(*state.tables, digest))
+        self.updated_from_ = "counts" if rows is None else "rows"
         return self
 
     def promote(
@@ -492,34 +482,3 @@ class AnchorHistory(BaseEstimator):
             ) from None
         history.checksum_ = found.checksum
         return history
-
-
-def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-    """Concatenate two tuples of (X, y, sample_weight, groups).
-
-    A missing weight counts as one.
-    """
-    parts = past, late
-    frames = [as_frame(part[0]) for part in parts]
-    if any(frame is None for frame in frames):
-        raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
-    tables = [frame.to_pandas() for frame in frames if frame is not None]
-    y = [Outcomes.encode(part[1], named=True).values for part in parts]
-    weights, (one, other) = None, (past[3], late[3])
-    if past[2] is not None or late[2] is not None:
-        given = zip(tables, (past[2], late[2]), strict=True)
-        weights = np.concatenate(
-            [np.ones(len(table)) if w is None else np.asarray(w) for table, w in given]
-        )
-    groups = one
-    named = [each is None or isinstance(each, str) for each in (one, other)]
-    if not any(named):
-        groups = np.concatenate(
-            [np.asarray(each, dtype=object) for each in (one, other)]
-        )
-    elif not all(named) or one != other:
-        raise BattlesError(
-            "Old and new rows need groups of one kind: none, those of a column that "
-            "both have, or labels of all rows."
-        )
-    return join_tables(tables), np.concatenate(y), weights, groups

@@ -17,6 +17,7 @@ from skanchor._crossfit.folds import (
     FoldPlan,
     check_training_sets,
     rows_held_out,
+    scales_of_training,
     training_set,
 )
 from skanchor._crossfit.full_fit import FullFit
@@ -36,7 +37,6 @@ from skanchor.history._rows import (
     admit_rows,
     arrival_plans,
     group_codes,
-    groups_of_arrivals,
     with_models,
 )
 from skanchor.history._state import HistoryState, with_codes
@@ -72,17 +72,26 @@ def place(
     AnchorResult
         Without the warnings of its diagnostics.
     """
-    X, y, sample_weight, groups = rows
     are_stored = state.n_groups is not None
-    groups = groups_of_arrivals(groups, X, are_stored=are_stored)
-    sample, labels = admit_rows(rules, X, y, sample_weight, groups, lists_rows=True)
+    sample, labels = admit_rows(rules, rows, are_stored=are_stored, lists_rows=True)
     codes = group_codes(labels, are_stored=are_stored)
     known = None if codes is None else state.folds_of(codes)
     sample = sample.in_units(state.unit)
     everyone, admitted = admit_arrivals(sample, state.X, state.lost)
     state.compare_grades(admitted)
     plans = arrival_plans(cv, admitted, state.repeats, random_state, known)
-    result = _placed(state, stages, admitted, plans, codes)
+
+    def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
+        full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
+        # Sums over the arrivals are added to those of the history.
+        X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
+        late = FitSums.of(known.fit, known.sources, X.order, noise)
+        sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
+        return assemble(full, folds, influence, sums, state.check, plans), full
+
+    # New models that their rows do not determine are left out of the scores of the
+    # others, as in the pipeline.
+    result = with_undetermined_apart(infer, admitted)
     historical, X = state.all_models, everyone.X
     if historical is None:
         return result
@@ -97,30 +106,6 @@ def place(
     counts = (a + b for a, b in zip(early, late, strict=True))
     scores = pd.Series(historical.scores, historical.models)
     return result.extended(X, scores, *counts)
-
-
-def _placed(
-    state: HistoryState,
-    stages: Stages,
-    admitted: Sample,
-    plans: list[FoldPlan],
-    codes: NDArray[np.int64] | None,
-) -> AnchorResult:
-    """Place arrivals that can be used, beside the models that were fitted.
-
-    New models that their rows do not determine are left out of the scores of the
-    others, as in the pipeline.
-    """
-
-    def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
-        full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
-        # Sums over the arrivals are added to those of the history.
-        X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
-        late = FitSums.of(known.fit, known.sources, X.order, noise)
-        sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
-        return assemble(full, folds, influence, sums, state.check, plans), full
-
-    return with_undetermined_apart(infer, admitted)
 
 
 def _fit_arrivals(
@@ -139,9 +124,10 @@ def _fit_arrivals(
     rows, folds = with_codes(rows, arrivals, codes), []
     for plan in plans:
         check_training_sets(arrivals, plan, is_joint=True)
-        for number in range(plan.n_folds):
-            weight = training_set(arrivals, plan.held_out(number)).weight
-            test = rows_held_out(rows, plan.held_out(number))
+        for number, scales in enumerate(scales_of_training(arrivals, plan)):
+            share = plan.held_out(number)
+            weight = training_set(arrivals, share, scales).weight
+            test = rows_held_out(rows, share)
             folds.append(([weight[part.rows] for part in rows], test))
     X, bounds = arrivals.X, stages.arrival.score_bounds
     placed = state.fits.place(X.is_new, rows, folds, bounds)

@@ -8,32 +8,32 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import Comparisons, as_frame, usable_features
+from skanchor._battles import Comparisons, Outcomes, as_frame, usable_features
 from skanchor._battles.grouping import (
     AUTO,
     PROMPT_COLUMN,
+    find_groups,
     label_codes,
     prompt_groups,
 )
 from skanchor._battles.labels import is_in, sorted_labels
 from skanchor._crossfit.folds import FoldPlan, make_plans
 from skanchor._sample.row_rules import RowRules
-from skanchor._sample.sample import Battles, Sample
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io import join_tables
 from skanchor.warning_log import warn
 
 
 # ------------------------------------------------------------------------- admission
 def admit_rows(
     rules: RowRules,
-    X: Battles,
-    y: ArrayLike,
-    sample_weight: Any,
-    groups: Any,
+    rows: tuple[Any, Any, Any, Any],
     *,
+    are_stored: bool | None = None,
     lists_rows: bool = False,
 ) -> tuple[Sample, NDArray[Any] | None]:
     """Admit rows as the pipeline would.
@@ -42,8 +42,11 @@ def admit_rows(
     ----------
     rules : RowRules
         What becomes of ties and of weights.
-    X, y, sample_weight, groups
+    rows : tuple of (X, y, sample_weight, groups)
         As in :meth:`skanchor.AnchorPipeline.fit`.
+    are_stored : bool, optional
+        Whether the history to which they are added has groups; None where there is no
+        history. By default, rows that are added to one without groups have none either.
     lists_rows : bool
         Whether rows that weights count are listed; otherwise they have numbers.
 
@@ -53,11 +56,28 @@ def admit_rows(
     labels : ndarray or None
         Labels of the groups, by code.
     """
-    sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
+    X, y, sample_weight, groups = rows
+    is_default = isinstance(groups, str) and groups == AUTO
+    if is_default and are_stored is not None:
+        groups, frame = None, None if isinstance(X, Comparisons) else as_frame(X)
+        if frame is not None and PROMPT_COLUMN in frame.columns:
+            # They may be few here, or not repeat, and yet be prompts of the history.
+            groups = prompt_groups(frame) if are_stored else None
+            prompts = frame[PROMPT_COLUMN].drop_nulls()
+            if not are_stored and prompts.n_unique() < len(prompts):
+                message = (
+                    "The history has no groups of dependent rows, so that these "
+                    f"rows count as independent, although {PROMPT_COLUMN!r} "
+                    "repeats among them. Fit the history again with all rows."
+                )
+                code = "history-without-groups"
+                warn(DataWarning(message, code=code, subject=[PROMPT_COLUMN]))
+    found = find_groups(groups, X, len(X))
+    sample = Sample.admit(X, y, sample_weight, found)
     if sample.raters is not None:
         sample = sample.without_raters()
         warn_of_raters(sample.inputs.n_raters)
-    return rules.apply(sample, lists_rows=lists_rows), labels
+    return rules.apply(sample, lists_rows=lists_rows), found.labels
 
 
 def warn_of_raters(number: int) -> None:
@@ -115,7 +135,16 @@ def admit_arrivals(
         If there is no new model, if a new model has no admitted row, or if a feature is
         missing.
     """
-    X = _with_features(sample.X, known.feature_names)
+    X, names = sample.X, known.feature_names
+    missing = [name for name in names if name not in X.feature_names]
+    if missing and not X.is_human.all():
+        raise BattlesError(
+            f"The history was fitted with the features {list(names)[:20]}, of which "
+            f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "
+            f"{missing[0] + '_b'!r})."
+        )
+    warn_of_features([name for name in X.feature_names if name not in names])
+    X = X.with_features(names)
     historical = np.concatenate([known.models, lost])
     active = X.is_usable & (sample.weight > 0)
     seen = X.models[X.appearances(active) > 0]
@@ -135,9 +164,18 @@ def admit_arrivals(
             "update."
         )
         warn(DataWarning(message, code="historical-rows"))
-    inputs = replace(sample.inputs, features=known.feature_names)
+    inputs = replace(sample.inputs, features=names)
     sample = replace(sample.weighted(np.where(past, 0.0, sample.weight)), inputs=inputs)
-    _warn_of_judges(X, active & ~past, known.judges)
+    verdicts = active & ~past & (X.judge >= 0)
+    counts = np.bincount(X.judge[verdicts], minlength=len(X.judges))
+    strange = ~is_in(X.judges, known.judges.tolist()) & (counts > 0)
+    if strange.any():
+        message = (
+            "The history does not know the judges "
+            f"{X.judges[strange].tolist()[:5]} (it knows {known.judges.tolist()[:10]});"
+            f" their {counts[strange].sum()} rows are left out."
+        )
+        warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
     # Rows with other models or judges than these become unusable.
     everyone = X.relabel(with_models(historical, new), X.judges)
     admitted = X.relabel(with_models(known.models, new), known.judges)
@@ -152,72 +190,38 @@ def admit_arrivals(
     return sample.with_battles(everyone), sample.with_battles(admitted)
 
 
-def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
-    """The rows with the features of the history; raise where one is missing."""
-    missing = [name for name in names if name not in X.feature_names]
-    if missing and not X.is_human.all():
+def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """Concatenate two tuples of (X, y, sample_weight, groups).
+
+    A missing weight counts as one.
+    """
+    parts = past, late
+    frames = [as_frame(part[0]) for part in parts]
+    if any(frame is None for frame in frames):
+        raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
+    tables = [frame.to_pandas() for frame in frames if frame is not None]
+    y = [Outcomes.encode(part[1], named=True).values for part in parts]
+    weights, (one, other) = None, (past[3], late[3])
+    if past[2] is not None or late[2] is not None:
+        given = zip(tables, (past[2], late[2]), strict=True)
+        weights = np.concatenate(
+            [np.ones(len(table)) if w is None else np.asarray(w) for table, w in given]
+        )
+    groups = one
+    named = [each is None or isinstance(each, str) for each in (one, other)]
+    if not any(named):
+        groups = np.concatenate(
+            [np.asarray(each, dtype=object) for each in (one, other)]
+        )
+    elif not all(named) or one != other:
         raise BattlesError(
-            f"The history was fitted with the features {list(names)[:20]}, of which "
-            f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "
-            f"{missing[0] + '_b'!r})."
+            "Old and new rows need groups of one kind: none, those of a column that "
+            "both have, or labels of all rows."
         )
-    warn_of_features([name for name in X.feature_names if name not in names])
-    return X.with_features(names)
-
-
-def _warn_of_judges(
-    X: Comparisons, active: NDArray[np.bool_], judges: NDArray[Any]
-) -> None:
-    """Warn of rows by judges that the history has not calibrated."""
-    counts = np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges))
-    strange = ~is_in(X.judges, judges.tolist()) & (counts > 0)
-    if strange.any():
-        message = (
-            "The history does not know the judges "
-            f"{X.judges[strange].tolist()[:5]} (it knows {judges.tolist()[:10]}); "
-            f"their {counts[strange].sum()} rows are left out."
-        )
-        warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
+    return join_tables(tables), np.concatenate(y), weights, groups
 
 
 # ---------------------------------------------------------------------------- groups
-def groups_of_arrivals(groups: Any, X: Battles, *, are_stored: bool) -> Any:
-    """What ``groups="auto"`` stands for where rows are added to a history.
-
-    Parameters
-    ----------
-    groups : array-like, str or None
-        As a user gave them.
-    X : battles table or Comparisons
-        The rows that are added.
-    are_stored : bool
-        Whether the history has groups. Without any, rows that are added have none
-        either.
-
-    Returns
-    -------
-    array-like, str, RowGroups or None
-    """
-    if not isinstance(groups, str) or groups != AUTO:
-        return groups
-    frame = None if isinstance(X, Comparisons) else as_frame(X)
-    if frame is None or PROMPT_COLUMN not in frame.columns:
-        return None
-    if are_stored:
-        # They may be few here, or not repeat, and yet be prompts of the history.
-        return prompt_groups(frame)
-    prompts = frame[PROMPT_COLUMN].drop_nulls()
-    if prompts.n_unique() < len(prompts):
-        message = (
-            "The history has no groups of dependent rows, so that these "
-            f"rows count as independent, although {PROMPT_COLUMN!r} "
-            "repeats among them. Fit the history again with all rows."
-        )
-        code = "history-without-groups"
-        warn(DataWarning(message, code=code, subject=[PROMPT_COLUMN]))
-    return None
-
-
 def group_codes(
     labels: NDArray[Any] | None, *, are_stored: bool
 ) -> NDArray[np.int64] | None:

@@ -17,7 +17,13 @@ from skanchor._battles import HUMAN, Comparisons
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
-from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
+from skanchor._crossfit.folds import (
+    FoldPlan,
+    places_all_models,
+    rows_held_out,
+    scales_of_training,
+    training_set,
+)
 from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.one_fold import check_placed
@@ -34,6 +40,7 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, LearnerError, located
 from skanchor.history._rows import warn_of_features
+from skanchor.pipeline import AnchorPipeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +169,8 @@ class HistoryState:
         The rows as counts; None if rows have features, groups or weights.
     unit : float
         The user's weight that is one here, for arrivals, too.
+    tables : tuple of str
+        Digest of each table that was added, by which one that comes again is noticed.
 
     Examples
     --------
@@ -197,6 +206,7 @@ class HistoryState:
     fingerprints: Mapping[Any, str] = field(default_factory=dict)
     counts: RowCounts | None = None
     unit: float = 1.0
+    tables: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -275,7 +285,7 @@ class HistoryState:
         """
         sample, chain, btl = full.sample, full.chain, full.chain.btl
         X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
-        shares, _ = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+        shares, _ = graded_verdicts(X, sample.y, sample.times, sample.counts)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
         left_out, all_models = models_left_out(full.stages, everyone, sample), None
         if left_out is not None:
@@ -339,7 +349,7 @@ class HistoryState:
         """Warn of judges who graded the verdicts on old models or on new ones alone."""
         X = admitted.X
         shares, numbers = graded_verdicts(
-            X, admitted.y, admitted.multiplicity, admitted.counts
+            X, admitted.y, admitted.times, admitted.counts
         )
         # It is not stored how many verdicts a judge has: many, by their purpose.
         shares[0], numbers[0] = self.graded, 1e9
@@ -395,6 +405,31 @@ class HistoryState:
         return btl
 
 
+def check_settings(anchor: AnchorPipeline) -> None:
+    """Refuse settings that a history cannot have."""
+    stages = anchor.stages()
+    if anchor.new_models is not None:
+        raise ValueError(
+            "new_models of the anchor must be None: a history has no new models, "
+            "and of arrivals all are new that it does not know."
+        )
+    if stages.debiaser is None:
+        raise BattlesError(
+            "debiaser='passthrough' has no standard errors, so there is no history "
+            "to store."
+        )
+    if stages.btl.bias is not None:
+        raise LearnerError(
+            "A history cannot be stored where people have a bias of their own "
+            "(human_bias): fit all rows together, or keep it with human_bias=None."
+        )
+    if stages.arrival.equation != "likelihood":
+        raise BattlesError(
+            "A history places new models by the likelihood: set the equation of "
+            "the arrival to 'likelihood', or fit AnchorPipeline on all rows."
+        )
+
+
 def check_linear(full: FullFit) -> None:
     """Refuse learners under which sums cannot stand for rows."""
     chain = full.chain
@@ -423,10 +458,12 @@ def _stored_fits(
     sample, sources, trained, tests = full.sample, start.sources, [], []
     is_grouped = sample.groups is not None
     for plan in plans:
-        for number in range(plan.n_folds):
+        is_placed = places_all_models(sample, plan)
+        for number, scales in enumerate(scales_of_training(sample, plan)):
             with located(f"Fold {number}"):
-                training = training_set(sample, plan.held_out(number))
-                check_placed(full, training)
+                training = training_set(sample, plan.held_out(number), scales)
+                if not is_placed[number]:
+                    check_placed(full, training)
                 weights = [training.weight[rows.rows] for rows in sources]
                 fit = start.refitted(weights)
             trained.append((fit, dict(grams_of(fit, sources, weights))))

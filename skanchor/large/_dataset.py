@@ -7,18 +7,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from skanchor._battles import as_frame
 from skanchor._battles.features import (
@@ -32,8 +28,11 @@ from skanchor.exceptions import BattlesError
 from skanchor.io import names_in_role, split_battles
 from skanchor.warning_log import WarningLog
 
-KEYS = ("model_a", "model_b", "judge", "shown_first", "winner")
-"""Standard names of the columns that tell rows without features apart."""
+KEYS = ("model_a", "model_b", "judge", "shown_first")
+"""Standard names of the columns that, with the outcome, tell rows apart."""
+
+COUNT = "count"
+"""Name that a column of counts is given."""
 
 
 @dataclass(frozen=True)
@@ -172,23 +171,25 @@ class Columns:
     Attributes
     ----------
     keys : dict of str to str
-        By standard name, of those of :data:`KEYS` that there are.
+        By standard name, those that tell rows without features apart.
     features : dict of str to list of str
         By name of the feature, the columns of the two responses.
-    weight, groups : str or None
-        Columns of the weights, and of the groups of dependent rows.
+    groups : str or None
+        Column of the groups of dependent rows.
     """
 
     keys: dict[str, str]
     features: dict[str, list[str]]
-    weight: str | None
     groups: str | None
 
     @classmethod
     def of(
-        cls, schema: pa.Schema, weight: str | None, groups: str | None, **how: Any
+        cls, schema: pa.Schema, counts: str | None, groups: str | None, **how: Any
     ) -> Columns:
-        """Find the columns; ``how`` has arguments of :func:`skanchor.split_battles`."""
+        """Find the columns; ``how`` has arguments of :func:`skanchor.split_battles`.
+
+        A column of ``counts`` is a key, too: a cell is then of rows that count alike.
+        """
         renames, outcome = dict(how["columns"] or {}), how["outcome"]
         names = {renames.get(name, name): name for name in schema.names}
         swapped = [name for name in names_in_role(names, "swapped") if name not in KEYS]
@@ -198,7 +199,7 @@ class Columns:
                 "the order in a column 'shown_first', with outcomes about the columns, "
                 f"or rename it, as in columns={{{swapped[0]!r}: 'note'}}."
             )
-        others = [one for one in (weight, groups) if one]
+        others = [one for one in (counts, groups) if one]
         lost = [one for one in others if one not in schema.names]
         if lost:
             raise BattlesError(f"There is no column {lost[0]!r} in {schema.names[:20]}")
@@ -212,23 +213,20 @@ class Columns:
             sides = [stem + side for side in ("_a", "_b")]
             own = [names.get(s) or names[s.removeprefix(DECLARED)] for s in sides]
             features[without_declaration(stem)] = own
-        keys = {name: names[name] for name in KEYS[:-1] if name in names}
-        return cls({**keys, "winner": names[outcome]}, features, weight, groups)
+        keys = {name: names[name] for name in KEYS if name in names}
+        keys |= {"winner": names[outcome]} | ({COUNT: counts} if counts else {})
+        return cls(keys, features, groups)
 
     @property
     def all(self) -> list[str]:
         """All columns that are read of every row."""
         sides = [side for pair in self.features.values() for side in pair]
-        others = filter(None, [self.weight, self.groups])
-        return list(dict.fromkeys([*self.keys.values(), *sides, *others]))
+        own = [self.groups] if self.groups else []
+        return list(dict.fromkeys([*self.keys.values(), *sides, *own]))
 
 
-def group_by(
-    dataset: ds.Dataset,
-    keys: Mapping[str, str],
-    totals: Mapping[str, tuple[str, str]] = MappingProxyType({}),
-) -> pa.Table:
-    """Count the rows of a data set by columns, batch by batch, and total others.
+def group_by(dataset: ds.Dataset, keys: Mapping[str, str]) -> pa.Table:
+    """Count the rows of a data set by columns, batch by batch.
 
     Parameters
     ----------
@@ -236,90 +234,37 @@ def group_by(
         The rows.
     keys : mapping of str to str
         Columns to group by, by the name that they are given.
-    totals : mapping of str to (column, function)
-        Further columns, by the name of the total.
 
     Returns
     -------
     pyarrow.Table
         With the column ``number``, in any order.
     """
-    fields, how = {}, list[Any]([([], "hash_count_all", None, "number")])
+    fields = {}
     for name, column in keys.items():
         kind, fields[name] = dataset.schema.field(column).type, pc.field(column)
         if pa.types.is_dictionary(kind):
             fields[name] = fields[name].cast(kind.value_type)
-    for name, (column, function) in totals.items():
-        # What is missing must not be left out of a total.
-        number = pc.field(column).cast(pa.float64())
-        fields[name] = pc.coalesce(number, pc.scalar(np.nan))
-        how.append((name, f"hash_{function}", None, name))
-    read = list(dict.fromkeys([*keys.values(), *(one for one, _ in totals.values())]))
+    read = list(dict.fromkeys(keys.values()))
     scan: dict[str, Any] = {"columns": read, "batch_readahead": 1}
     scan["batch_size"] = 1 << 15
     if isinstance(dataset, ds.FileSystemDataset):
         scan["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
             pre_buffer=False, use_buffered_stream=True
         )
+    number: list[Any] = [([], "hash_count_all", None, "number")]
     nodes = [
         ("scan", acero.ScanNodeOptions(dataset, **scan)),
         ("project", acero.ProjectNodeOptions(list(fields.values()), list(fields))),
-        ("aggregate", acero.AggregateNodeOptions(how, keys=list(keys))),
+        ("aggregate", acero.AggregateNodeOptions(number, keys=list(keys))),
     ]
     plan = acero.Declaration.from_sequence([acero.Declaration(*one) for one in nodes])
     try:
         found = plan.to_table()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise BattlesError(
-            f"One of the columns {read} has values that cannot be counted or added up "
+            f"One of the columns {read} has values that cannot be counted "
             f"({str(error)[:200]}). Convert it to text or numbers."
         ) from None
     release_memory()
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Different rows without features, and the numbers of the rows of each.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        The different rows under standard names, ``number``, and maybe totals.
-    values : list of pyarrow.Array
-        Different values of each column of the rows.
-    codes : Index
-        Codes of the values of each cell as one number.
-    """
-
-    table: pa.Table
-    values: list[pa.Array]
-    codes: pd.Index
-
-    @classmethod
-    def count(cls, dataset: ds.Dataset, columns: Columns) -> Cells:
-        """Count the rows of a data set; refuse one without rows."""
-        weight = columns.weight
-        totals = {"sum": (weight, "sum"), "min": (weight, "min")} if weight else {}
-        table = group_by(dataset, columns.keys, totals)
-        table = table.sort_by([(key, "ascending") for key in columns.keys])
-        if not len(table):
-            names = getattr(dataset, "files", [])[:3]
-            raise BattlesError(f"The data set holds no rows {names or ''}".rstrip())
-        rows = table.select(list(columns.keys))
-        values = [pa.array(column.unique()) for column in rows.columns]
-        return cls(table, values, pd.Index(_codes(rows, values)))
-
-    def of_rows(self, table: pa.Table) -> NDArray[np.intp]:
-        """Cell of each row of a table with these columns; -1 where it has none."""
-        return self.codes.get_indexer(pd.Index(_codes(table, self.values)))
-
-
-def _codes(table: pa.Table, values: Sequence[pa.Array]) -> NDArray[np.int64]:
-    """The values of each row as one number, -1 where one is not among them."""
-    code, lost = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=bool)
-    for column, known in zip(table.columns, values, strict=True):
-        at = pc.index_in(column.cast(known.type), known).fill_null(-1).to_numpy()
-        lost |= at < 0
-        code = code * len(known) + at
-    return np.where(lost, -1, code)

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._crossfit import item_effects as treatments
+from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.stages import fit_stages
+from skanchor._crossfit.stages import FittedStages, fit_stages
 from skanchor._crossfit.state import HeldOut, StoredFits
-from skanchor._diagnostics import FitSums
+from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
@@ -26,7 +27,7 @@ from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.history import check_linear
+from skanchor.history import HistoryState, check_linear
 from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
@@ -38,6 +39,60 @@ NEAR = 1.0
 """Squared distance of a fit from the point of its sums, in squared standard errors, at
 which the sums stand for the rows. What they miss is of its order, divided by the root
 of the number of rows."""
+
+
+def fit_rows(
+    settings: AnchorPipeline,
+    drawn: Sample,
+    alone: Sample,
+    reader: Reader,
+    passes: Passes,
+) -> tuple[HistoryState, list[FoldPlan]]:
+    """Fit a sample, pass over all rows, and put the state of a history together.
+
+    Parameters
+    ----------
+    settings : AnchorPipeline
+        Unfitted.
+    drawn : Sample
+        Rows of judges and all kinds of votes, each standing for several.
+    alone : Sample
+        Rows that show the dispersion of residuals: the same, or where there are groups,
+        the sampled rows and all votes one by one.
+    reader, passes
+        The data set.
+
+    Returns
+    -------
+    state : HistoryState
+    plans : list of FoldPlan
+    """
+    everyone, admitted = settings.admitted(drawn)
+    if len(everyone.X.models) == len(admitted.X.models):
+        everyone = admitted
+    X = admitted.X
+
+    def in_roles(sample: Sample) -> Sample:
+        battles = sample.X.relabel(X.models, X.judges).with_columns(new_models=())
+        return sample.with_battles(battles)
+
+    reader = replace(reader, sample=in_roles(reader.sample))
+    alone = admitted if alone is drawn else in_roles(alone)
+    large = LargeFit(_fit_sample(settings, admitted, alone), alone, reader, passes)
+    known, sources, of_state = large.fit(settings)
+    fits, totals = large.fit_folds(known, sources)
+    n_splits = reader.n_splits
+    plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
+    chain = replace(large.full.chain, calibrator=known.calibrated())
+    state = HistoryState.assembled(
+        replace(large.full, chain=chain),
+        everyone,
+        fits,
+        totals["sums"],
+        repeats=(n_splits,) * reader.n_repeats,
+        **of_state,
+    )
+    return state, plans
 
 
 # ------------------------------------------------------------------ tasks of the passes
@@ -102,140 +157,30 @@ def folds(
         for number, test in enumerate(zip(*tests, strict=True), start=repeat * n):
             one = HeldOut.of(fits[number], test, is_grouped=reader.is_grouped)
             found["test", number] = one
-    plan = np.where(sample.counts, plan, -1).astype(np.int16)
-    if reader.counts:
-        # As in memory, the plan numbers the rows that a row stands for.
-        plan = np.repeat(plan, batch.weight.astype(np.intp), axis=1)
-    return {**found, "plan": [plan]}
+    return {**found, "plan": [np.where(sample.counts, plan, -1).astype(np.int16)]}
 
 
 # ---------------------------------------------------------------------------- all rows
-@dataclass(frozen=True, eq=False)
-class LargeFit:
-    """The fit of all rows, or of sampled ones that stand for them.
-
-    Attributes
-    ----------
-    full : FullFit
-        Sampled rows of judges and all kinds of votes, each standing for several, and
-        their fit without item effects.
-    alone : Sample
-        Rows that show the dispersion of residuals: the same, or where there are groups
-        or weights, the sampled rows and all votes one by one.
-    fit : PipelineFit
-        Fit of all rows; its rows are the sampled ones.
-    sources : list of list of ExpandedRows
-        Of each repeat, sums of all rows in the place of rows, about a point near it.
-    items : ItemCovariance or None
-        Covariance of the item effects.
-    test : ItemTest
-        Test for item effects.
-    treatment : str
-        What becomes of them.
-    """
-
-    full: FullFit
-    alone: Sample
-    fit: PipelineFit
-    sources: list[list[Any]]
-    items: ItemCovariance | None
-    test: ItemTest
-    treatment: str
-
-    def steps(self, known: PipelineFit, **settings: bool) -> Any:
-        """Minimisations of a fit, with these settings in the place of its own."""
-        plugged = self.full.plugged
-        settings = {"is_joint": plugged.is_joint, **settings}
-        return known.steps(plugged.excluded_judges, **settings)
-
-    def noise(self, known: PipelineFit, *, without_items: bool = True) -> Array:
-        """Dispersion of each source at a fit without its item effects."""
-        calibrator, X = known.calibrated(), self.alone.X
-        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
-        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
-        return rows.dispersions(without_items=without_items)
-
-
-def _laid_out(
-    full: FullFit, X: Any, calibrator: Any, items: ItemCovariance | None = None
-) -> PipelineFit:
-    """The parameters of fitted stages, with item effects of a covariance."""
-    known = PipelineFit.of(
-        full.sample.with_battles(X),
-        calibrator,
-        covariance=None if items is None else items.covariance,
-        alpha=full.stages.btl.alpha,
-    )
-    return known.with_score_bounds(full.stages.arrival.score_bounds)
-
-
-def fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> LargeFit:
+def _fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> FullFit:
     """Fit the sampled rows; refuse settings under which sums stand for no rows."""
     stages = anchor.stages()
     full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
     check_linear(full)
-    plugged = full.plugged
-    if alone is not sample:
-        with WarningLog():
-            # The votes by kind have told all that there is to warn of.
-            btl = clone(stages.btl).set_params(disconnected="warn")
-            found = btl.fit_sample(alone).covariance_
-        fits = full.chain, plugged.two_step if plugged.is_joint else plugged
-        for one in {id(c.btl): c.btl for c in fits if c is not None}.values():
-            is_open = ~np.isfinite(one.covariance_)
-            one.covariance_ = np.where(is_open, one.covariance_, found)
-    fit = _laid_out(full, plugged.X, plugged.calibrator)
-    return LargeFit(full, alone, fit, [], None, ItemTest(), "none")
+    if alone is sample:
+        return full
+    with WarningLog():
+        # The votes by kind have told all that there is to warn of.
+        btl = clone(stages.btl).set_params(disconnected="warn")
+        found = btl.fit_sample(alone).covariance_
+    for one in filter(None, (full.chain, _two_step(full.plugged))):
+        known = one.btl.covariance_
+        one.btl.covariance_ = np.where(np.isfinite(known), found, known)
+    return full
 
 
-def fit_sums(
-    anchor: AnchorPipeline, start: LargeFit, reader: Reader, passes: Passes
-) -> LargeFit:
-    """Newton's method over all rows, with one pass for each step."""
-    prior, items, test = treatments.read_prior(anchor.item_prior), None, ItemTest()
-    full, plugged, known, two = start.full, start.full.plugged, start.fit, None
-    # What the test for item effects is of, if votes alone give finite scores.
-    two_step = plugged.two_step if plugged.is_joint else plugged
-    if two_step is not None:
-        error = treatments.score_error_of(two_step.btl, two_step.X.models)
-        two = _laid_out(full, two_step.X, two_step.calibrator)
-    for _ in range(MOST_PASSES):
-        points, far = {"full": known.coefficients()}, 0.0
-        if two is not None:
-            points["two-step"] = two.coefficients()
-        totals = passes.run(all_rows, reader, plugged.calibrator, points)
-        sources = [_by_source(totals, "full", r) for r in range(reader.n_repeats)]
-        if two is not None:
-            noise = start.noise(two, without_items=False)
-            judges = {
-                key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
-                for key, one in totals.items()
-                if key[0] == "test"
-            }
-            test = item_test(two.fit, judges, error)
-            sums = _by_source(totals, "two-step", 0)
-            # All votes are in the sample: their step has been made.
-            two = two.by_sums(sums, start.steps(two, is_joint=False)[1:2])
-            far = two.distance(sums)
-        choice = treatments.choose_item_effects(
-            anchor.item_effects, plugged.X, test, prior
-        )
-        X, calibrator, items = known.annotate(known.sample.X), known.calibrated(), None
-        if choice.item_effects == "random":
-            rows = replace(_laid_out(full, X, calibrator), sources=sources[0])
-            items = treatments.item_covariance_of(rows, start.noise(known), prior)
-        known = _laid_out(full, X, calibrator, items)
-        known = known.by_sums(sources[0], start.steps(known))
-        if max(known.distance(sources[0]), far) <= NEAR:
-            break
-    else:
-        message = "The fit of the history did not converge."
-        warn(ConvergenceWarning(message, code="history-not-converged"))
-    if items is not None:
-        treatments.warn_of_covariance(items, prior, len(X.models))
-        items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
-    treatment = choice.item_effects
-    return LargeFit(full, start.alone, known, sources, items, test, treatment)
+def _two_step(plugged: FittedStages) -> FittedStages | None:
+    """What the test for item effects is of, if votes alone give finite scores."""
+    return plugged.two_step if plugged.is_joint else plugged
 
 
 def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
@@ -243,50 +188,146 @@ def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
     return [one for key, one in totals.items() if key[:2] == (name, repeat)]
 
 
-# ------------------------------------------------------------------------------- folds
-def fit_folds(
-    known: LargeFit, reader: Reader, passes: Passes
-) -> tuple[StoredFits, dict[Any, Any]]:
-    """Fit every fold from the sums, and pass once over the rows that each holds out.
+@dataclass(frozen=True, eq=False)
+class LargeFit:
+    """A fit of sampled rows, and the passes by which it becomes that of all rows.
 
-    Parameters
+    Attributes
     ----------
-    known : LargeFit
-        Fit of all rows.
+    full : FullFit
+        Sampled rows of judges and all kinds of votes, each standing for several, and
+        their fit without item effects.
+    alone : Sample
+        Rows that show the dispersion of residuals.
     reader, passes
         The data set.
-
-    Returns
-    -------
-    fits : StoredFits
-        Fits, and sums of the rows that they hold out.
-    totals : dict
-        What else that pass has found.
     """
-    fit, debiaser = known.fit, known.full.chain.debiaser
-    assert debiaser is not None
-    curvature = {rows.source: rows.curvature_of_rows for rows in known.sources[0]}
-    prior, trained = debiaser.weighing_.prior(fit.fit, curvature), []
-    for sources in known.sources:
-        full = FitOfAllRows.of(fit.fit, known.steps(fit), sources, fit.bounds, prior)
-        for number in range(reader.n_splits):
-            weights = [rows.training(number) for rows in sources]
-            found = full.refitted(weights)
-            grams = dict(grams_of(found, sources, weights))
-            # Of the sums, information is that at the fit of all rows. The variances of
-            # outcomes differ by one part in the root of the number of rows, which the
-            # sampled rows that stand for all show well enough.
-            for rows in fit.sources:
-                there, here = (
-                    rows.information(rows.weight, one.probabilities(rows))
-                    for one in (found, full.fit)
-                )
-                grams[rows.source] = grams[rows.source] + (there - here)
-            trained.append((found, grams))
-    noise = known.noise(fit)
-    noise = np.where(noise < NO_DISPERSION, 1.0, noise)
-    fits, calibrator = [one for one, _ in trained], fit.calibrated()
-    totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
-    tests = [totals.pop(("test", number)) for number in range(len(fits))]
-    stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
-    return stored, totals
+
+    full: FullFit
+    alone: Sample
+    reader: Reader
+    passes: Passes
+
+    def _steps(self, known: PipelineFit, **settings: bool) -> Any:
+        """Minimisations of a fit, with these settings in the place of its own."""
+        plugged = self.full.plugged
+        settings = {"is_joint": plugged.is_joint, **settings}
+        return known.steps(plugged.excluded_judges, **settings)
+
+    def _noise(self, known: PipelineFit, *, without_items: bool = True) -> Array:
+        """Dispersion of each source at a fit without its item effects."""
+        calibrator, X = known.calibrated(), self.alone.X
+        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
+        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
+        return rows.dispersions(without_items=without_items)
+
+    def _laid_out(
+        self, X: Any, calibrator: Any, items: ItemCovariance | None = None
+    ) -> PipelineFit:
+        """The parameters of fitted stages, with item effects of a covariance."""
+        sample, stages = self.full.sample.with_battles(X), self.full.stages
+        covariance = None if items is None else items.covariance
+        known = PipelineFit.of(
+            sample, calibrator, covariance=covariance, alpha=stages.btl.alpha
+        )
+        return known.with_score_bounds(stages.arrival.score_bounds)
+
+    def fit(
+        self, anchor: AnchorPipeline
+    ) -> tuple[PipelineFit, list[list[Any]], dict[str, Any]]:
+        """Newton's method over all rows, with one pass for each step.
+
+        Returns
+        -------
+        known : PipelineFit
+            Fit of all rows; its rows are the sampled ones.
+        sources : list of list of ExpandedRows
+            Of each repeat, sums of all rows in the place of rows, about a point near.
+        of_state : dict
+            Covariance of the item effects, the test for them, and what becomes of them,
+            by attribute of :class:`skanchor.history.HistoryState`.
+        """
+        prior, test = treatments.read_prior(anchor.item_prior), ItemTest()
+        plugged, two, two_step = self.full.plugged, None, _two_step(self.full.plugged)
+        known = self._laid_out(plugged.X, plugged.calibrator)
+        if two_step is not None:
+            error = treatments.score_error_of(two_step.btl, two_step.X.models)
+            two = self._laid_out(two_step.X, two_step.calibrator)
+        for _ in range(MOST_PASSES):
+            points, far = {"full": known.coefficients()}, 0.0
+            if two is not None:
+                points["two-step"] = two.coefficients()
+            args = self.reader, plugged.calibrator, points
+            totals, n_repeats = self.passes.run(all_rows, *args), self.reader.n_repeats
+            sources = [_by_source(totals, "full", r) for r in range(n_repeats)]
+            if two is not None:
+                noise = self._noise(two, without_items=False)
+                judges = {
+                    key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
+                    for key, one in totals.items()
+                    if key[0] == "test"
+                }
+                test = item_test(two.fit, judges, error)
+                sums = _by_source(totals, "two-step", 0)
+                # All votes are in the sample: their step has been made.
+                two = two.by_sums(sums, self._steps(two, is_joint=False)[1:2])
+                far = two.distance(sums)
+            choice = treatments.choose_item_effects(
+                anchor.item_effects, plugged.X, test, prior
+            )
+            X, calibrator = known.annotate(known.sample.X), known.calibrated()
+            items = None
+            if choice.item_effects == "random":
+                rows = replace(self._laid_out(X, calibrator), sources=sources[0])
+                noise = self._noise(known)
+                items = treatments.item_covariance_of(rows, noise, prior)
+            known = self._laid_out(X, calibrator, items)
+            known = known.by_sums(sources[0], self._steps(known))
+            if max(known.distance(sources[0]), far) <= NEAR:
+                break
+        else:
+            message = "The fit of the history did not converge."
+            warn(ConvergenceWarning(message, code="history-not-converged"))
+        if items is not None:
+            treatments.warn_of_covariance(items, prior, len(X.models))
+            items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
+        check = ItemCheck.of(test, X.judges.tolist())
+        treatment = choice.item_effects
+        return known, sources, {"items": items, "check": check, "treatment": treatment}
+
+    def fit_folds(
+        self, known: PipelineFit, sources: list[list[Any]]
+    ) -> tuple[StoredFits, dict[Any, Any]]:
+        """Fit every fold from the sums, and pass once over the rows that it holds out.
+
+        Returns the fits, and what else that pass has found.
+        """
+        debiaser, reader = self.full.chain.debiaser, self.reader
+        assert debiaser is not None
+        curvature = {rows.source: rows.curvature_of_rows for rows in sources[0]}
+        prior, trained = debiaser.weighing_.prior(known.fit, curvature), []
+        for of_repeat in sources:
+            full = FitOfAllRows.of(
+                known.fit, self._steps(known), of_repeat, known.bounds, prior
+            )
+            for number in range(reader.n_splits):
+                weights = [rows.training(number) for rows in of_repeat]
+                found = full.refitted(weights)
+                grams = dict(grams_of(found, of_repeat, weights))
+                # Of the sums, information is that at the fit of all rows. The variances
+                # of outcomes differ by one part in the root of the number of rows,
+                # which the sampled rows that stand for all show well enough.
+                for rows in known.sources:
+                    there, here = (
+                        rows.information(rows.weight, one.probabilities(rows))
+                        for one in (found, full.fit)
+                    )
+                    grams[rows.source] = grams[rows.source] + (there - here)
+                trained.append((found, grams))
+        noise = self._noise(known)
+        noise = np.where(noise < NO_DISPERSION, 1.0, noise)
+        args = known.calibrated(), [one for one, _ in trained], full.fit, noise
+        totals = self.passes.run(folds, reader, *args)
+        tests = [totals.pop(("test", number)) for number in range(len(trained))]
+        stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
+        return stored, totals

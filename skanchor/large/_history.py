@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
@@ -16,21 +17,14 @@ from sklearn.utils import check_random_state
 from skanchor._battles import HUMAN, as_frame, grouping, split_battles
 from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
-from skanchor._crossfit.folds import FoldPlan
-from skanchor._diagnostics import ItemCheck
 from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules, check_weights_and_groups, treat_ties
-from skanchor._sample.sample import (
-    COUNT_COLUMN,
-    Sample,
-    check_weight,
-    warn_of_unused_counts,
-)
+from skanchor._sample.sample import COUNT_COLUMN, Sample, warn_of_unused_counts
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.history import AnchorHistory, HistoryState, warn_of_raters
-from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
-from skanchor.large._fit import fit_folds, fit_sample, fit_sums
+from skanchor.history import AnchorHistory, warn_of_raters
+from skanchor.large._dataset import COUNT, Columns, group_by, open_dataset, parts_of
+from skanchor.large._fit import fit_rows
 from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
@@ -56,9 +50,9 @@ def fit_history(
 ) -> AnchorHistory:
     """Fit a history on a data set of any size.
 
-    Without features, groups and weights, the rows are counted by one GROUP BY, and the
-    counts fitted as a table of counts is. Otherwise a sample gives the columns of the
-    bias and the first fit, and a few passes over the rows the fit of all of them.
+    Without features and groups, the rows are counted by one GROUP BY, and the counts
+    fitted as a table of counts is. Otherwise a sample gives the columns of the bias and
+    the first fit, and a few passes over the rows the fit of all of them.
 
     Parameters
     ----------
@@ -73,7 +67,8 @@ def fit_history(
     columns, human, outcome, features, drop_features
         As in :func:`skanchor.split_battles`; columns are found by their exact names.
     sample_weight : str, optional
-        Column of row weights, of the meaning that ``anchor.weights`` gives them.
+        Column of numbers of equal rows, which needs ``weights="frequency"`` of the
+        anchor, and rows without features and groups.
     groups : str or None, default="auto"
         Column of the groups of dependent rows. By default ``prompt_id``, where its
         values repeat; None treats rows as independent. A group is known by a hash of
@@ -88,14 +83,14 @@ def fit_history(
     Returns
     -------
     AnchorHistory
-        Its ``fold_plan_`` numbers the rows of the data set; without features, groups
-        and weights those of the different rows, sorted, each as often as it occurs.
+        Its ``fold_plan_`` numbers the rows of the data set; without features and groups
+        those of the different rows, sorted, each as often as it occurs.
 
     Raises
     ------
     BattlesError
         If the data set holds no history, its parts differ, or it changes while it is
-        read.
+        read; and for weights of rows with features or groups.
     LearnerError
         If a bias learner is not linear in fixed columns.
 
@@ -121,49 +116,56 @@ def fit_history(
             f"they are read, got {settings.cv!r:.60}."
         )
     rules, opened = RowRules.of(settings), open_dataset(dataset)
+    how = {"columns": columns, "outcome": outcome, "features": features}
+    how["drop_features"] = drop_features
     with WarningLog() as log:
         parts = parts_of(opened)
         group = _group_column(opened, dict(columns or {}), groups)
-        how = {"columns": columns, "outcome": outcome, "features": features}
-        how["drop_features"] = drop_features
         names = Columns.of(opened.schema, sample_weight, group, **how)
+        if sample_weight is not None and (group or names.features or not rules.counts):
+            raise BattlesError(
+                "A column of weights of a large data set holds numbers of equal rows: "
+                "it needs weights='frequency', and rows without features and groups "
+                "(features=[], groups=None). Other weights need AnchorHistory, whose "
+                "rows are in memory."
+            )
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
             some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
             warn_of_unused_counts(as_frame(some))
-        cells = Cells.count(opened, names)
-        sample = _in_roles(cells, names, rules, human)
-        counts = rules.counts and sample_weight is not None
-        is_counted = group is None and (sample_weight is None or counts)
-        if is_counted and not (names.features and len(sample.X.judges)):
-            history.fit_sample(sample, None, fingerprints)
+        table = group_by(opened, names.keys)
+        table = table.sort_by([(key, "ascending") for key in names.keys])
+        if not len(table):
+            files = getattr(opened, "files", [])[:3]
+            raise BattlesError(f"The data set holds no rows {files or ''}".rstrip())
+        cells = _in_roles(table, names, rules, human)
+        if group is None and not (names.features and len(cells.X.judges)):
+            history.fit_sample(cells, None, fingerprints)
         else:
             seed = check_random_state(settings.random_state).randint(1 << 31)
             folds = int(settings.cv), settings.n_repeats, int(seed)
-            reader = Reader(names, cells, sample, counts, *folds, batch_rows)
+            keys = table.select(list(names.keys))
+            reader = Reader(names, keys, cells, *folds, batch_rows)
             passes = Passes(parts, settings.n_jobs, settings.verbose)
-            state, plans = _by_passes(settings, reader, passes, sample_rows)
+            samples = _drawn(reader, passes, sample_rows)
+            with limited_threads(1):
+                state, plans = fit_rows(settings, *samples, reader, passes)
             state = replace(state, fingerprints=dict(fingerprints or {}))
             history = AnchorHistory.from_state(state, anchor, fold_plan=plans)
     log.issue()
     return history
 
 
-def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Sample:
+def _in_roles(table: pa.Table, names: Columns, rules: RowRules, human: Any) -> Sample:
     """The different rows with their numbers, in the roles of a history."""
-    X, y = split_battles(cells.table.select(list(names.keys)), human=human)
-    sample = Sample.admit(X, y, None, None)
-    number = weight = cells.table["number"].to_numpy().astype(np.float64)
-    if names.weight is not None:
-        weight = cells.table["sum"].to_numpy().astype(np.float64)
-        least = cells.table["min"].to_numpy()
-        check_weight(np.where(least < 0.0, least, weight), sample.X)
-        number = weight if rules.counts else number
-    if (number != np.round(number)).any():
-        raise BattlesError(
-            "Weights that count equal rows must be whole numbers, those of column "
-            f"{names.weight!r} are not."
-        )
-    sample = replace(sample, weight=weight, multiplicity=number)
+    number = table["number"].to_numpy().astype(np.float64)
+    keys = [name for name in names.keys if name != COUNT]
+    X, y = split_battles(table.select(keys), human=human)
+    if COUNT in names.keys:
+        counts = pc.cast(table[COUNT], pa.float64()).to_numpy()
+        sample = Sample.admit(X, y, number * counts, None).counted()
+    else:
+        sample = Sample.admit(X, y, None, None)
+        sample = replace(sample, weight=number, multiplicity=number)
     sample = treat_ties(sample, drop=rules.drops_ties)
     X = sample.X
     votes = X.appearances(sample.counts & X.is_human) > 0
@@ -227,91 +229,50 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
 
     Each of the first stands for as many of its cell, so that what rests on cells is
     that of all rows: roles, the graph of wins, separation. The second are the same
-    unless votes have groups or weights: then all votes are there, each as it is.
+    unless votes have groups: then all votes are there, each as it is.
     """
-    cells, counts = reader.sample, reader.counts
-    number, judge = cells.multiplicity, cells.X.judge
+    cells, judge = reader.sample, reader.sample.X.judge
+    number = cells.multiplicity
     assert number is not None
     n_rows = np.bincount(judge + 2, np.where(cells.counts, number, 0.0))[judge + 2]
     wanted = np.ceil(sample_rows / np.maximum(n_rows, 1.0) * number)
     wanted = np.minimum(np.maximum(wanted, 1.0), number)
-    differ = reader.is_grouped or (reader.columns.weight is not None and not counts)
     votes = np.flatnonzero((judge == -1) & cells.counts)
-    wanted[votes] = number[votes] if differ else 0.0
+    wanted[votes] = number[votes] if reader.is_grouped else 0.0
     wanted[~cells.counts] = 0.0
     # Hardly ever are fewer drawn than are wanted; of more, those with least draws stay.
     most = wanted + 4.0 * np.sqrt(wanted) + 4.0 * (wanted > 0)
     looked_at = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
     totals = passes.run(sample, reader, most / np.maximum(number, 1), looked_at)
-    marks = pd.concat(totals["marks"])
-    share = marks.duplicated().mean() if len(marks) else 0.0
-    # With features of few values, rows are equal by chance.
-    are_apart = marks["mark"].nunique() >= DISTINCT * len(marks)
-    if share > MANY_EQUAL and (reader.is_grouped or are_apart):
-        message = (
-            f"About {share:.0%} of the judges' rows equal an earlier one in all "
-            "columns that are read. Copies make errors too short. Drop them, or "
-            "give rows of one prompt the same value in a column 'prompt_id'."
-        )
-        warn(DataWarning(message, code="equal-rows"))
+    _warn_of_equal_rows(pd.concat(totals["marks"]), is_grouped=reader.is_grouped)
     found = totals["rows"]
     draws = pd.Series(reader.draw(found.unit, 0)).groupby(found.cell)
     rank = draws.rank(method="first").to_numpy()
     found = found[np.flatnonzero(rank <= wanted[found.cell])]
     none = np.zeros((len(votes), len(reader.columns.features)))
     rows = found[np.flatnonzero(judge[found.cell] >= 0)]
-    rows += Batch(votes, cells.weight[votes], votes, none, none)
-    # Its rows stand for the rows and for the weight of a cell.
-    at, times = rows.cell, rows.weight if counts else np.ones(len(rows.cell))
-    size, weight = (np.bincount(at, w, len(number)) for w in (times, rows.weight))
-    drawn = replace(
-        reader.sampled(rows),
-        weight=rows.weight * (cells.weight / np.maximum(weight, 1e-300))[at],
-        multiplicity=times * (number / np.maximum(size, 1))[at],
-    )
-    if not differ:
+    rows += Batch(votes, votes, none, none)
+    # The rows of a cell stand for all of it.
+    size = np.bincount(rows.cell, minlength=len(number))
+    number = (number / np.maximum(size, 1))[rows.cell]
+    drawn = replace(reader.sampled(rows), weight=number, multiplicity=number)
+    check_scales(drawn.X.features_left, drawn.X.features_right, drawn.X.feature_names)
+    if not reader.is_grouped:
         return drawn, drawn
-    alone = reader.sampled(found)
-    if reader.is_grouped:
-        codes = np.unique(found.unit, return_inverse=True)[1]
-        alone = replace(alone, groups=codes)
+    codes = np.unique(found.unit, return_inverse=True)[1]
+    alone = replace(reader.sampled(found), groups=codes)
     return drawn, check_weights_and_groups(alone)
 
 
-def _by_passes(
-    settings: AnchorPipeline, reader: Reader, passes: Passes, sample_rows: int
-) -> tuple[HistoryState, list[FoldPlan]]:
-    """Sample, pass over the rows, and put the state of a history together."""
-    drawn, alone = _drawn(reader, passes, sample_rows)
-    is_apart, rows = alone is not drawn, drawn.X
-    check_scales(rows.features_left, rows.features_right, rows.feature_names)
-    everyone, admitted = settings.admitted(drawn)
-    if len(everyone.X.models) == len(admitted.X.models):
-        everyone = admitted
-    X = admitted.X
-
-    def in_roles(sample: Sample) -> Sample:
-        battles = sample.X.relabel(X.models, X.judges).with_columns(new_models=())
-        return sample.with_battles(battles).in_units(admitted.unit)
-
-    alone = in_roles(alone) if is_apart else admitted
-    del drawn
-    reader = replace(reader, sample=in_roles(reader.sample))
-    with limited_threads(1):
-        start = fit_sample(settings, admitted, alone)
-        known = fit_sums(settings, start, reader, passes)
-        fits, totals = fit_folds(known, reader, passes)
-    n_splits, full = reader.n_splits, known.full
-    plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
-    chain = replace(full.chain, calibrator=known.fit.calibrated())
-    state = HistoryState.assembled(
-        replace(full, chain=chain),
-        everyone,
-        fits,
-        totals["sums"],
-        ItemCheck.of(known.test, X.judges.tolist()),
-        repeats=(n_splits,) * reader.n_repeats,
-        items=known.items,
-        treatment=known.treatment,
-    )
-    return state, plans
+def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
+    """Warn of copies among the rows of judges that were looked at."""
+    share = marks.duplicated().mean() if len(marks) else 0.0
+    # With features of few values, rows are equal by chance.
+    are_apart = is_grouped or marks["mark"].nunique() >= DISTINCT * len(marks)
+    if share > MANY_EQUAL and are_apart:
+        message = (
+            f"About {share:.0%} of the judges' rows equal an earlier one in all "
+            "columns that are read. Copies make errors too short. Drop them, or "
+            "give rows of one prompt the same value in a column 'prompt_id'."
+        )
+        warn(DataWarning(message, code="equal-rows"))

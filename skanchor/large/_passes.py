@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skanchor._battles.features import LARGEST
@@ -18,7 +20,7 @@ from skanchor._machine import release_memory
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.large._dataset import Cells, Columns, Part
+from skanchor.large._dataset import Columns, Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +31,6 @@ class Batch:
     ----------
     cell : ndarray of shape (n_rows,)
         Cell of each row.
-    weight : ndarray of shape (n_rows,)
-        Weights.
     unit : ndarray of shape (n_rows,)
         Number of the row, or code of its group: what goes into a fold as a whole.
     left, right : ndarray of shape (n_rows, n_features)
@@ -38,7 +38,6 @@ class Batch:
     """
 
     cell: NDArray[np.intp]
-    weight: Array
     unit: NDArray[np.int64]
     left: Array
     right: Array
@@ -60,16 +59,16 @@ class Batch:
 class Reader:
     """How batches are read: by columns, and by the cells that rows belong to.
 
+    A cell stands for all rows that are equal but for features and groups.
+
     Attributes
     ----------
     columns : Columns
         Columns of the data set.
-    cells : Cells
-        Different rows without features.
+    keys : pyarrow.Table
+        Values of the columns of each cell.
     sample : Sample
-        The same, in their roles.
-    counts : bool
-        Whether weights are numbers of equal rows.
+        The cells in their roles, with the numbers of their rows.
     n_splits, n_repeats, seed : int
         Folds of each repeat, number of repeats, and seed.
     size : int
@@ -77,9 +76,8 @@ class Reader:
     """
 
     columns: Columns
-    cells: Cells
+    keys: pa.Table
     sample: Sample
-    counts: bool
     n_splits: int
     n_repeats: int
     seed: int
@@ -99,9 +97,7 @@ class Reader:
             feature_names=tuple(self.columns.features),
         )
         # Ties that are left out weigh nothing.
-        weight = np.where(found.weight > 0, batch.weight / found.unit, 0.0)
-        number = batch.weight if self.counts else None
-        return replace(found, X=rows, weight=weight, multiplicity=number)
+        return replace(found, X=rows, weight=(found.weight > 0).astype(np.float64))
 
     def draw(self, units: NDArray[np.integer], number: int) -> Array:
         """Uniform number of each unit, a hash of it, the seed and a number."""
@@ -118,14 +114,15 @@ class Reader:
     def batches(self, part: Part) -> Iterator[Batch]:
         """Read a part."""
         columns, start = self.columns, part.start
+        values = [pa.array(column.unique()) for column in self.keys.columns]
+        cells = pd.Index(_codes(self.keys, values))
         for table in part.batches(columns.all, self.size):
-            cell = self.cells.of_rows(table.select(list(columns.keys.values())))
+            keys = table.select(list(columns.keys.values()))
+            cell = cells.get_indexer(pd.Index(_codes(keys, values)))
             if (cell < 0).any():
                 raise changed(part)
-            weight, unit = np.ones(len(table)), start + np.arange(len(table))
+            unit = start + np.arange(len(table))
             start += len(table)
-            if columns.weight is not None:
-                weight = table[columns.weight].to_numpy().astype(np.float64)
             if columns.groups is not None:
                 unit = label_codes(table[columns.groups], columns.groups, unit)
             # Each feature lies together in memory, as it does in files and in sums.
@@ -135,7 +132,7 @@ class Reader:
                     side[k] = table[name].to_numpy()
             used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
             self._check(features, used, part)
-            yield Batch(cell, weight, unit, *features.transpose(0, 2, 1))
+            yield Batch(cell, unit, *features.transpose(0, 2, 1))
 
     def _check(self, features: Array, used: NDArray[np.bool_], part: Part) -> None:
         """Refuse rows of judges that lack a feature; set missing ones to zero."""
@@ -154,6 +151,16 @@ class Reader:
                 "batch. Fill the values or drop the rows."
             )
         features[~sound] = 0.0
+
+
+def _codes(table: pa.Table, values: Sequence[pa.Array]) -> NDArray[np.int64]:
+    """The values of each row as one number, -1 where one is not among them."""
+    code, lost = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=bool)
+    for column, known in zip(table.columns, values, strict=True):
+        at = pc.index_in(column.cast(known.type), known).fill_null(-1).to_numpy()
+        lost |= at < 0
+        code = code * len(known) + at
+    return np.where(lost, -1, code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +209,9 @@ def _of_part(
     totals: dict[Any, Any] = {}
     mark = 0
     for batch in reader.batches(part):
-        *columns, left, right = batch.columns
+        columns = [batch.cell, batch.unit]
         # Sums show any changed feature, and some rows whether rows change places.
-        for side in (left, right):
+        for side in (batch.left, batch.right):
             columns += [side[::16], side.sum(axis=0)]
         for one in columns:
             mark = crc32(np.ascontiguousarray(one).tobytes(), mark)

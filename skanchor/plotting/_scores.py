@@ -67,7 +67,6 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         *,
         scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: Literal["score", "low"] = "score",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the leaderboard of a result.
@@ -78,7 +77,7 @@ class LeaderboardDisplay(canvas.ResultDisplay):
             A result such as ``AnchorPipeline.result_``.
         level : float, default=0.95
             Confidence level of the intervals, and jointly of the rank sets.
-        scale, anchor, sort
+        scale, anchor
             As in :meth:`skanchor.results.RankingResult.leaderboard`.
         ax : matplotlib Axes, optional
             Axes to draw on; None makes a figure.
@@ -88,9 +87,8 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         LeaderboardDisplay
             The display, drawn.
         """
-        board = canvas.require(result, RankingResult).leaderboard(
-            level, scale, anchor, sort
-        )
+        result = canvas.require(result, RankingResult)
+        board = result.leaderboard(level, scale, anchor)
         return cls(board, level, Scale.of(scale, anchor)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

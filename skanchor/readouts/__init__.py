@@ -14,7 +14,6 @@ from skanchor.readouts._sensitivity import Sensitivity
 from skanchor.readouts._sensitivity import benchmarks as benchmarks
 from skanchor.readouts._sensitivity import breakdown as breakdown
 from skanchor.readouts._sensitivity import breakdown_sentences as breakdown_sentences
-from skanchor.readouts._sensitivity import reversals as reversals
 from skanchor.readouts._sensitivity import sensitivity as sensitivity
 from skanchor.readouts._worth import Outlook
 from skanchor.readouts._worth import outlook as outlook

@@ -130,25 +130,24 @@ class FittedRows:
         -------
         RieszDebiaser
         """
-        why = ""
-        if self.debiaser is None:
+        debiaser, why = self.debiaser, ""
+        if debiaser is None:
             why = "a plug-in, debiaser='passthrough', has no errors"
         elif self.sample.X.has_contexts:
             why = "with contexts a row counts for several scores of a model"
         elif in_closed_form:
             labels = ["people", *self.sample.X.judges.tolist()]
-            learners = zip(labels, self.debiaser.learners_, strict=True)
-            free = [label for label, one in learners if one.inner]
-            if free:
+            learners = zip(labels, debiaser.learners_, strict=True)
+            for label in [label for label, one in learners if one.inner][:1]:
                 why = (
-                    f"the learner of {free[0]} has no linear span, so that the "
+                    f"the learner of {label} has no linear span, so that the "
                     "information of further rows is not known"
                 )
-        if why or self.debiaser is None:
+        if why or debiaser is None:
             raise BattlesError(
                 f"{what} cannot be computed: {why}. Fit an AnchorPipeline without it."
             )
-        return self.debiaser
+        return debiaser
 
 
 def check_labels(labels: Iterable[Any], known: Sequence[Any], what: str) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 FLOOR = 0.1
 """Least share of each judge in the spend on verdicts where there are item effects."""
 
+EVERY_JUDGE = "judges"
+"""In place of a judge among costs: all that are not named."""
 
 GAP = 1e-3
 """Duality gap, as a share of the variance, at which the search stops."""
@@ -131,11 +133,12 @@ def design(
     """
     determined_models(result)
     level, plan = check_level(level), result.plan
-    prices, floor = _terms(plan, costs, budget, floor)
+    prices = _prices(plan, costs, budget)
+    judges = [m for m in prices if m != PEOPLE]
+    floor = _floor(plan, len(judges), floor)
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
     kinds, offered = plan.kinds, plan.offered(models, list(prices))
-    judges = [m for m in prices if m != PEOPLE]
     if not len(offered):
         raise BattlesError(
             "Nothing can be bought: no source that is offered has responses of the new "
@@ -184,26 +187,45 @@ def design(
     return Design(table, tuple(_sentences(table, half, budget, level)), details)
 
 
-def _terms(
-    plan: Plan, costs: Mapping[Any, float], budget: float, floor: float | None
-) -> tuple[dict[int, float], float]:
-    """Prices by source and the share of each judge; refuse bad ones, and a budget."""
-    prices = plan.prices(costs)
-    if not is_number(budget) or not min(prices.values()) <= budget < np.inf:
+def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, float]:
+    """Cost of a row by source; refuse what is no cost, of no source, or too high."""
+    known = [plan.sources[m] for m in sorted(plan.solution.grams)]
+    named = dict(costs) if isinstance(costs, Mapping) else {}
+    if EVERY_JUDGE in named and EVERY_JUDGE not in known:
+        each = named.pop(EVERY_JUDGE)
+        named = {one: each for one in known if one != HUMAN} | named
+    if not named:
+        raise BattlesError(
+            "costs must map sources to the cost of a row, as in "
+            f"{{{known[-1]!r}: 0.02}}, got {costs!r}."
+        )
+    check_labels(named, known, "sources of rows")
+    for label, cost in named.items():
+        if not is_number(cost) or not 0.0 < cost < np.inf:
+            raise BattlesError(
+                f"The cost of a row of {label!r} must be a number above zero, got "
+                f"{cost!r}."
+            )
+    least = min(named.values())
+    if not is_number(budget) or not least <= budget < np.inf:
         raise BattlesError(
             f"A budget of {budget!r} buys no row: it must be a number, and the "
-            f"cheapest row costs {min(prices.values()):g}."
+            f"cheapest row costs {least:g}."
         )
-    n_judges = len(prices.keys() - {PEOPLE})
+    return {plan.sources.index(one): float(cost) for one, cost in named.items()}
+
+
+def _floor(plan: Plan, n_judges: int, floor: float | None) -> float:
+    """Smallest share of each judge that is offered; refuse what is none."""
+    most = 1.0 / max(n_judges, 1)
     if floor is None:
-        floor = FLOOR * plan.fit.layout.has_item_effects
-        floor = min(floor, 0.5 / max(n_judges, 1))
-    if not is_number(floor) or not 0.0 <= floor * max(n_judges, 1) <= 1.0:
+        return min(FLOOR, 0.5 * most) * plan.fit.layout.has_item_effects
+    if not is_number(floor) or not 0.0 <= floor <= most:
         raise BattlesError(
             "floor must be a number between 0 and 1 over the number of judges that are "
             f"offered ({n_judges}), got {floor!r}."
         )
-    return prices, float(floor)
+    return float(floor)
 
 
 def _allocated(

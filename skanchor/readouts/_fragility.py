@@ -17,6 +17,7 @@ from skanchor._checks import check_level
 from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
+from skanchor._typing import Indices
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import (
     Answer,
@@ -25,7 +26,7 @@ from skanchor.readouts._answer import (
     records_of,
     table_by,
 )
-from skanchor.readouts._search import Dropping, Indices, Search
+from skanchor.readouts._search import Dropping, Search
 from skanchor.warning_log import WarningLog
 
 if TYPE_CHECKING:
@@ -38,11 +39,18 @@ CHOICES = {
 }
 """Values of the arguments of :func:`fragility`."""
 
-BUT = {
-    "not confirmed": "refits did not confirm it",
-    "first order": "no refit confirms it",
+SENTENCES = {
+    "confirmed": "Dropping {k:,.0f} {of_all} ({percent:.2g} %) {what}.",
+    "not confirmed": "With weights solved again, dropping {k:,.0f} {of_all} {what}; "
+    "refits did not confirm it.",
+    "first order": "By influence alone, dropping {first_order:,.0f} {of_all} {what}; "
+    "no refit confirms it.",
+    "no order": "By influence alone, dropping rows does not {plain}; no refit confirms "
+    "it.",
+    "not fragile": "Dropping up to {most} does not {plain}.",
+    "fit fails first": "The fit fails before the loss of {units} {what}.",
 }
-"""What else is said where no refit confirms a number."""
+"""What is said of a statement, by status."""
 
 OF_ROWS = {
     "any": "rows",
@@ -220,10 +228,10 @@ def fragility(
             about = tuple(one for one in pair if one in new)
             if about not in fits:
                 fits[about] = Dropping.of(result, sample, about, rows, by)
-            search = Search(fits[about], *pair, goal, level)
+            search = Search(fits[about], pair, goal, level)
             if X is not None:
                 search.search()
-                search.confirm(partial(_refit_without, anchor))
+                search.confirm(partial(refit, anchor))
             found[pair] = search.row
             dropped[pair] = _listed_rows(search, cells.rows, origin)
     table = table_by(["model", "opponent"], found)
@@ -275,7 +283,7 @@ def _rows_of_fit(
     return origin
 
 
-def _refit_without(anchor: AnchorPipeline, gone: Indices) -> AnchorResult | None:
+def refit(anchor: AnchorPipeline, gone: Indices) -> AnchorResult | None:
     """Result of the table without some rows; None where the fit breaks.
 
     It has the folds of the fit, and the covariance of its item effects.
@@ -283,24 +291,21 @@ def _refit_without(anchor: AnchorPipeline, gone: Indices) -> AnchorResult | None
     rows, result = anchor._inference.cells.rows, anchor.result_
     weight = np.array(rows.weight)
     weight[gone] = 0.0
+    settings = {"cv": anchor.fold_plan_, "new_models": anchor.new_models_.tolist()}
+    again = clone(anchor).set_params(**settings, verbose=0)
     try:
         # What these rows would be warned of is no fault of the table.
         with WarningLog():
-            found = refit(anchor, rows.weighted(weight))
+            inference = again.prepare(rows.weighted(weight))
+            if len(inference.admitted.X.judges) < len(anchor.judges_):
+                # One has too few rows left.
+                return None
+            found = inference.result(inference.fit_with(result.fitted.items))
     except (BattlesError, np.linalg.LinAlgError):
         return None
     error = found.all_standard_errors.reindex(result.models)
     lost = ~np.isfinite(error) & np.isfinite(result.all_standard_errors)
     return None if lost.any() else found
-
-
-def refit(anchor: AnchorPipeline, sample: Sample) -> AnchorResult:
-    """Result of other rows by the settings of a fit; see :func:`_refit_without`."""
-    settings = {"cv": anchor.fold_plan_, "new_models": anchor.new_models_.tolist()}
-    inference = clone(anchor).set_params(**settings, verbose=0).prepare(sample)
-    if inference.admitted.X.judges.tolist() != anchor.judges_.tolist():
-        raise BattlesError("A judge has too few rows left.")
-    return inference.result(inference.fit_with(anchor.result_.fitted.items))
 
 
 # -------------------------------------------------------------------------- the answer
@@ -325,30 +330,18 @@ def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
 
 def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[str]:
     for row in records_of(table):
-        what, status, number = _change(row, goal), row["status"], row["k"]
+        what, status = _change(row, goal), row["status"]
         units = "groups of rows" if by == "group" else OF_ROWS[rows].format(**row)
         of_all = f"of the {row['allowed']:,} {units}"
+        most = f"{25 if rows == 'arrival' else 10} % {of_all}"
+        if rows == "any" and by == "row":
+            most += f" (25 % of the verdicts on {row['model']})"
+        if status == "first order" and np.isinf(row["first_order"]):
+            status = "no order"
         # Verbs are in the third person: "puts it above".
-        plain = what.replace("s ", " ", 1)
-        if status == "confirmed":
-            share = f"({100 * row['share']:.2g} %)"
-            yield f"Dropping {number:,.0f} {of_all} {share} {what}."
-        elif status == "fit fails first":
-            yield f"The fit fails before the loss of {units} {what}."
-        elif status == "not fragile":
-            most = f"{25 if rows == 'arrival' else 10} % {of_all}"
-            if rows == "any" and by == "row":
-                most += f" (25 % of the verdicts on {row['model']})"
-            yield f"Dropping up to {most} does not {plain}."
-        else:
-            # Neither number is known, or the first one alone, or both.
-            how = "With weights solved again"
-            if not number < np.inf:
-                how, number = "By influence alone", row["first_order"]
-            found = f"dropping {number:,.0f} {of_all} {what}"
-            if not number < np.inf:
-                found = f"dropping rows does not {plain}"
-            yield f"{how}, {found}; {BUT[status]}."
+        words = {"what": what, "plain": what.replace("s ", " ", 1), "most": most}
+        words |= {"units": units, "of_all": of_all, "percent": 100 * row["share"]}
+        yield SENTENCES[status].format(**row, **words)
 
 
 def _change(row: dict[str, Any], goal: str) -> str:

@@ -9,7 +9,7 @@ and the widening where judges disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,14 +17,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skanchor._battles import HUMAN
-from skanchor._checks import is_number
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.riesz import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array, Indices
-from skanchor.exceptions import BattlesError
-from skanchor.readouts._answer import check_labels
 from skanchor.readouts._kinds import Kinds
 
 if TYPE_CHECKING:
@@ -32,9 +29,6 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-12
 """Share of the largest eigenvalue below which an eigenvalue of a row is rounding."""
-
-EVERY_JUDGE = "judges"
-"""In place of a judge among costs: all that are not named."""
 
 MANY_ROWS = 1e6
 """Number of rows from which their limit is computed."""
@@ -55,8 +49,6 @@ class Targets:
         L.
     precision : ndarray of shape (p, p)
         R, the precision of the prior of the item effects.
-    estimate, variance, items : ndarray of shape (n_targets,)
-        As reported; ``items`` is the part of the variance from item effects.
     factors : ndarray of shape (2, n_targets)
         rho and iota.
     result : AnchorResult
@@ -65,9 +57,6 @@ class Targets:
 
     vectors: Array
     precision: Array
-    estimate: Array
-    variance: Array
-    items: Array
     factors: Array
     result: AnchorResult
 
@@ -130,35 +119,11 @@ class Plan:
         models = sample.X.models.tolist()
         return cls(result, models, sources, fit, solution, rows, kinds)
 
-    # ------------------------------------------------------------------------ labels
     @property
     def judges(self) -> list[int]:
         """Codes of the judges that there are rows of."""
         return [m for m in sorted(self.solution.grams) if m > 0]
 
-    def prices(self, costs: Mapping[Any, float]) -> dict[int, float]:
-        """Cost of a row by source; refuse what is no cost, or of no source."""
-        known = [self.sources[m] for m in sorted(self.solution.grams)]
-        if not isinstance(costs, Mapping) or not costs:
-            raise BattlesError(
-                "costs must map sources to the cost of a row, as in "
-                f"{{{known[-1]!r}: 0.02}}, got {costs!r}."
-            )
-        if EVERY_JUDGE in costs and EVERY_JUDGE not in known:
-            every = dict.fromkeys(known, costs[EVERY_JUDGE])
-            every.pop(HUMAN, None)
-            named = {one: cost for one, cost in costs.items() if one != EVERY_JUDGE}
-            costs = every | named
-        check_labels(costs, known, "sources of rows")
-        for label, cost in costs.items():
-            if not is_number(cost) or not 0.0 < cost < np.inf:
-                raise BattlesError(
-                    f"The cost of a row of {label!r} must be a number above zero, got "
-                    f"{cost!r}."
-                )
-        return {self.sources.index(one): float(cost) for one, cost in costs.items()}
-
-    # ------------------------------------------------------------------------- rows
     def offered(self, models: Sequence[Any], sources: Sequence[int]) -> Indices:
         """Kinds of rows of some sources on some models, against historical ones."""
         kinds, codes = self.kinds, [self.models.index(model) for model in models]
@@ -200,20 +165,13 @@ class Plan:
         layout, at = self.solution.layout, self.solution.information.at
         prior, effects = np.zeros((layout.size, layout.size)), layout.item_effects
         prior[effects, effects] = self.fit.precision[effects, effects]
-        estimate, variance, items = result.combinations(reported)
-        found = Targets(
-            np.asarray((layout.targets @ coefficients)[at]),
-            prior[at[:, None], at],
-            estimate,
-            variance,
-            items,
-            np.ones((2, len(pairs))),
-            result,
-        )
+        vectors = np.asarray((layout.targets @ coefficients)[at])
+        factors = np.ones((2, len(pairs)))
+        found = Targets(vectors, prior[at[:, None], at], factors, result)
         # Where item effects leave no error, any factor will do.
-        expected = found.parts(self.weights(found))
-        np.divide([variance - items, items], expected, out=found.factors,
-                  where=expected > 0)  # fmt: skip
+        _, variance, items = result.combinations(reported)
+        parts, expected = (variance - items, items), found.parts(self.weights(found))
+        np.divide(parts, expected, out=factors, where=expected > 0)
         return found
 
     def weights(self, targets: Targets, more: Array | float = 0.0) -> Array:
@@ -264,31 +222,6 @@ class Plan:
 
         return weights
 
-    def rows_until(
-        self,
-        targets: Targets,
-        unit: Array,
-        error: Callable[[Array], float],
-        more: Array | float = 0.0,
-    ) -> Callable[[float], float]:
-        """Smallest number of rows of one kind by the error that is wanted.
-
-        Parameters
-        ----------
-        targets, unit, more
-            As in :meth:`along`.
-        error : callable
-            Of weights; it falls as the number of rows grows.
-
-        Returns
-        -------
-        callable
-            Of the error; see :func:`rows_until`.
-        """
-        along = self.along(targets, unit, more)
-        end = error(along(np.inf))
-        return lambda wanted: rows_until(lambda n: error(along(n)), wanted, end)
-
     def limit(
         self, targets: Targets, endless: Array, more: Array | float = 0.0
     ) -> Array:
@@ -312,18 +245,18 @@ class Plan:
 
 
 def rows_until(
-    error: Callable[[float], float], wanted: float, limit: float | None = None
+    along: Callable[[float], Any], error: Callable[[Any], float], wanted: float
 ) -> float:
     """Smallest number of rows with which an error is at most the ``wanted`` one.
 
     Parameters
     ----------
+    along : callable
+        Of a number of rows; as :meth:`Plan.along` returns it.
     error : callable
-        Of the number of rows; it falls as the number grows.
+        Of what that returns; it falls as the number grows.
     wanted : float
         Error to reach.
-    limit : float, optional
-        What the error tends to; None where it is not known.
 
     Returns
     -------
@@ -332,17 +265,18 @@ def rows_until(
     """
     # What is reached in the limit only is never reached; less than a millionth is
     # rounding.
-    if limit is not None and not limit < wanted * (1.0 - 1e-9):
+    if not error(along(np.inf)) < wanted * (1.0 - 1e-9):
         return np.inf
     low, high = _FEWEST, 1.0
-    if error(low) <= wanted:
+    if error(along(low)) <= wanted:
         return 0.0
-    while error(high) > wanted:
+    while error(along(high)) > wanted:
         low, high = high, 10.0 * high
         if high > MOST_ROWS:
             return np.inf
-    found = brentq(
-        lambda x: np.log(error(np.exp(x)) / wanted), np.log(low), np.log(high),
-        xtol=1e-10, rtol=1e-12,
-    )  # fmt: skip
-    return float(np.exp(found))
+
+    def excess(x: float) -> float:
+        return float(np.log(error(along(np.exp(x))) / wanted))
+
+    ends = np.log(low), np.log(high)
+    return float(np.exp(brentq(excess, *ends, xtol=1e-10, rtol=1e-12)))

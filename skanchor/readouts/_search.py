@@ -11,24 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from skanchor._battles.labels import is_in
 from skanchor._model.influence import influence_of, residuals
 from skanchor._model.riesz import Solution
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
-
-Indices = NDArray[np.intp]
 
 VOTES, OTHER_VERDICTS, ARRIVALS = range(3)
 """Kinds of rows: votes, verdicts without the models of a statement, and with them."""
@@ -60,16 +57,15 @@ class Solved:
         What was dropped.
     total : ndarray of shape (n_models,)
         Correction, that by the prior of the item effects included.
-    sampling, items : ndarray of shape (n_models, n_models)
-        Parts of the covariance of the scores.
+    parts : ndarray of shape (2, n_models, n_models)
+        Covariance of the scores by sampling, and by item effects.
     """
 
     solution: Solution
     rows: list[SourceRows]
     gone: Indices
     total: Array
-    sampling: Array
-    items: Array
+    parts: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +117,7 @@ class Dropping:
         Dropping
         """
         X = sample.X
-        about = np.append([model in models for model in X.models.tolist()], False)
+        about = np.append(is_in(X.models, models), False)
         arrives = ~X.is_human & (about[X.left] | about[X.right])
         chosen = {
             "any": np.full(len(sample), True),
@@ -136,19 +132,20 @@ class Dropping:
                 f"rows={rows!r}: the fit has no {what.get(rows, 'such row')} that "
                 "could be dropped."
             )
-        unit, share = np.full(len(sample), -1), MOST
-        unit[places] = np.arange(len(places))
-        kind = np.where(X.is_human, VOTES, OTHER_VERDICTS)
-        kind = np.where(arrives, ARRIVALS, kind)[places]
+        units, share = np.arange(len(places)), MOST
+        kind = np.where(X.is_human, VOTES, np.where(arrives, ARRIVALS, OTHER_VERDICTS))
+        kind = kind[places]
         if by == "group":
             if sample.groups is None:
                 raise BattlesError(
                     "There are no whole groups to drop, as the rows of this fit have "
                     "none. Name their groups, or drop single rows."
                 )
-            _, unit[places] = np.unique(sample.groups[places], return_inverse=True)
-            kind = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+            units = np.unique(sample.groups[places], return_inverse=True)[1]
+            kind = np.zeros(int(units.max()) + 1, dtype=np.intp)
             share = MOST[[ARRIVALS if rows == "arrival" else VOTES]]
+        unit = np.full(len(sample), -1)
+        unit[places] = units
         number = np.bincount(kind, minlength=len(share))
         # One of a few may go.
         most = np.where(number > 0, np.maximum(share * number + 1e-9, 1), 0)
@@ -185,7 +182,7 @@ class Dropping:
         return [replace(one, rater=np.full(len(one), -1)) for one in parts]
 
     @property
-    def scale(self) -> Array:
+    def _scale(self) -> Array:
         """Factor of the errors of each model, where judges disagree."""
         assert self.result.diagnostics is not None
         return self.result.diagnostics.arrivals.scale
@@ -195,16 +192,15 @@ class Dropping:
         fitted = self.result.fitted
         assert fitted.debiaser is not None
         known, items = fitted.debiaser.solution_, fitted.items
-        stays = np.ones(len(self.sample), dtype=bool)
-        stays[self.rows_of(gone)] = False
+        stays = ~np.isin(self.unit, gone)
         rows = [replace(one, weight=one.weight * stays[one.rows]) for one in self._rows]
         solution = Solution.of(known.fit, rows, known.prior)
         influence = influence_of(solution.weights, rows, 0)
         total = influence.total + solution.weights.prior_score
         inflation = 1.0 if items is None else items.inflation
         of_items = inflation * solution.weights.item_covariance
-        sampling = influence.parts.sum(axis=0)
-        return Solved(solution, rows, gone, total, sampling, of_items)
+        parts = np.array([influence.parts.sum(axis=0), of_items])
+        return Solved(solution, rows, gone, total, parts)
 
     def predicted(self, solved: Solved) -> AnchorResult | None:
         """What the result would be; None where a score is left open."""
@@ -213,17 +209,19 @@ class Dropping:
             return None
         # Models that were left out have no part in the changes.
         place = np.flatnonzero(np.isin(result.models, self.sample.X.models))
-        at, square = np.ix_(place, place), np.outer(self.scale, self.scale)
         estimates, of_items = result.estimates.copy(), result.item_covariances
         estimates[:, place] += solved.total - base.total
-        items, sampling = np.zeros((2, *square.shape))
-        items[at] = solved.items - base.items
-        sampling[at] = solved.sampling - base.sampling
+        change = np.zeros((2, len(result.models), len(result.models)))
+        change[:, place[:, None], place] = solved.parts - base.parts
+        # Errors are longer where judges disagree.
+        scale = np.ones(len(result.models))
+        scale[place] = self._scale
+        change *= np.outer(scale, scale)
         return replace(
             result,
             estimates=estimates,
-            covariances=result.covariances + square * (sampling + items),
-            item_covariances=None if of_items is None else of_items + square * items,
+            covariances=result.covariances + change.sum(axis=0),
+            item_covariances=None if of_items is None else of_items + change[1],
         )
 
     def effects(self, solved: Solved, model: Any, opponent: Any) -> tuple[Array, Array]:
@@ -256,8 +254,7 @@ class Dropping:
             group = np.zeros(size, dtype=np.intp)
             group[unit] = sample.groups[rows]
             spread += 2.0 * total * (total - by_group[group])
-        # Errors are longer where judges disagree.
-        own, scaled = self.base.sampling + self.base.items, self.scale * contrast
+        own, scaled = self.base.parts.sum(axis=0), self._scale * contrast
         return -total, spread * (scaled @ own @ scaled) / (contrast @ own @ contrast)
 
 
@@ -271,7 +268,7 @@ class Search:
     ----------
     fit : Dropping
         The fit.
-    model, opponent : label
+    pair : tuple of (model, opponent)
         The models.
     goal : {"sign", "interval"}
         What is to change: the sign of the difference, or whether its interval contains
@@ -288,18 +285,16 @@ class Search:
         :class:`skanchor.readouts.Fragility`.
     """
 
-    def __init__(
-        self, fit: Dropping, model: Any, opponent: Any, goal: str, level: float
-    ):
-        self.fit, self.pair, self.goal, self.level = fit, (model, opponent), goal, level
-        self.now = now = fit.result.contrasts(level).loc[self.pair]
+    def __init__(self, fit: Dropping, pair: tuple[Any, Any], goal: str, level: float):
+        self.fit, self.pair, self.goal, self.level = fit, pair, goal, level
+        self.now = now = fit.result.contrasts(level).loc[pair]
         self.side = 1.0 if now["difference"] >= 0 else -1.0
         # A difference that is not significant is to become so.
         gains = goal == "interval" and not self._near(now) > 0
         self.sense = -1.0 if gains else 1.0
         self.margin = float(self._margin(now)[0])
-        self.order, sums = self._ordered(fit.base, now)
-        met = np.flatnonzero(self._margin(now, *sums) < 0)
+        self.order, margins = self._ordered(fit.base, now)
+        met = np.flatnonzero(margins < 0)
         self.row: dict[str, Any] = {
             "difference": now["difference"],
             "t": now["difference"] / now["standard_error"],
@@ -334,15 +329,13 @@ class Search:
         later = np.sqrt(np.maximum(error**2 + spread, 0.0))
         return np.asarray(self.sense * (difference - ratio * later))
 
-    def _ordered(
-        self, solved: Solved, now: pd.Series
-    ) -> tuple[Indices, tuple[Array, Array]]:
-        """Units to drop next, and the sums of their effects as they are dropped."""
+    def _ordered(self, solved: Solved, now: pd.Series) -> tuple[Indices, Array]:
+        """Units to drop next, and the margins as they are dropped."""
         effects = self.fit.effects(solved, *self.pair)
         change = self._margin(now, *effects) - self._margin(now)
         order = self.fit.order(change, solved.gone)
-        shift, spread = (np.cumsum(each[order]) for each in effects)
-        return order, (shift, spread)
+        sums = (np.cumsum(each[order]) for each in effects)
+        return order, self._margin(now, *sums)
 
     def _measure(self, result: AnchorResult | None) -> tuple[pd.Series, float]:
         """What a result without units says, and its margin."""
@@ -351,48 +344,39 @@ class Search:
         now = result.contrasts(self.level).loc[self.pair]
         return now, float(self._margin(now)[0])
 
-    def _solved(self, gone: Indices) -> tuple[Solved, pd.Series, float]:
-        """Weights without some units, what they predict, and its margin."""
-        found = self.fit.solve(gone)
-        return found, *self._measure(self.fit.predicted(found))
-
     def search(self) -> None:
         """Drop units block by block, solving the weights anew after each."""
-        found, now, margin, gone = self.fit.base, self.now, self.margin, self.order[:0]
-        before, fewer = margin, 0
-        for n_blocks in count():
-            if np.isnan(margin):
-                self.row |= dict(re_solved=np.inf, k=np.inf, status="fit fails first")
-                return
-            others, (shift, spread) = self._ordered(found, now)
-            self.order = np.concatenate([gone, others])
-            if margin < 0:
-                break
+        found, now, margin = self.fit.base, self.now, self.margin
+        fewer, n_blocks, failed = 0, 0, ""
+        while margin >= 0:
+            others, margins = self._ordered(found, now)
+            self.order = np.concatenate([found.gone, others])
             if not len(others):
-                self.row |= dict(re_solved=np.inf, k=np.inf, status="not fragile")
-                return
+                failed = "not fragile"
+                break
             wanted = margin / 2 if n_blocks < HALVES else margin
-            left = self._margin(now, shift, spread)
-            size = int(np.searchsorted(margin - left, wanted)) + 1
+            size = int(np.searchsorted(margin - margins, wanted)) + 1
             # Where the margin does not say how many more are needed, a tenth of those
             # that are gone.
-            size = max(size, len(gone) // 10)
-            before, fewer = margin, len(gone)
-            gone = np.concatenate([gone, others[:size]])
-            found, now, margin = self._solved(gone)
-        most, halve = len(gone), False
+            size = max(size, len(found.gone) // 10)
+            fewer = len(found.gone)
+            found = self.fit.solve(self.order[: fewer + size])
+            now, margin = self._measure(self.fit.predicted(found))
+            n_blocks += 1
+        if failed or np.isnan(margin):
+            status = failed or "fit fails first"
+            self.row |= {"re_solved": np.inf, "k": np.inf, "status": status}
+            return
+        gone, most = found.gone, len(found.gone)
+        self.order = np.concatenate([gone, self._ordered(found, now)[0]])
         while most - fewer > 1:
-            # The margin is nearly linear within a block; halving every other time is
-            # safe.
-            share = 0.5 if halve else before / (before - margin)
-            halve, at = not halve, fewer + int(np.ceil(share * (most - fewer)))
-            at = min(max(at, fewer + 1), most - 1)
-            _, _, between = self._solved(gone[:at])
-            if between < 0:
-                most, margin = at, between
+            at = (most + fewer) // 2
+            found = self.fit.solve(gone[:at])
+            if self._measure(self.fit.predicted(found))[1] < 0:
+                most = at
             else:
-                fewer, before = at, between
-        self.row |= dict(re_solved=float(most), k=float(most))
+                fewer = at
+        self.row |= {"re_solved": float(most), "k": float(most)}
 
     def confirm(self, refit: Callable[[Indices], AnchorResult | None]) -> None:
         """Refit without the units that were found, if any, and a few more or fewer.
@@ -411,10 +395,10 @@ class Search:
             if np.isnan(margin):
                 ceiling = at
                 if not self.row["confirmed"]:
-                    self.row |= dict(status="fit fails first", k=np.inf)
+                    self.row |= {"status": "fit fails first", "k": np.inf}
             elif margin < 0:
                 high, below = at, margin
-                self.row |= dict(k=float(at), confirmed=True, status="confirmed")
+                self.row |= {"k": float(at), "confirmed": True, "status": "confirmed"}
                 self.row["after"] = float(now["difference"])
             else:
                 fewer, low, above = low, at, margin

@@ -316,20 +316,11 @@ def _until(exposure: Array, margin: Array) -> Array:
 
 
 # ------------------------------------------------------------------------------- words
-def reversals(table: pd.DataFrame) -> pd.DataFrame:
-    """Statements on new models that would be the first to fall.
+def _reversals(table: pd.DataFrame) -> pd.DataFrame:
+    """Statements on new models that would be the first to fall, the best model first.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`breakdown` returns it.
-
-    Returns
-    -------
-    DataFrame
-        Its rows, the best model first: for each model the clear statement with the
-        smallest breakdown above it and below it; where none is clear, the one that
-        would turn first.
+    They are for each model the clear statement with the smallest breakdown above it and
+    below it; where none is clear, the one that would turn first.
     """
     table = table[table["gamma_sign"].notna()]
     mean = table["difference"].groupby(level="model").mean()
@@ -357,9 +348,9 @@ def breakdown_sentences(table: pd.DataFrame, marks: pd.DataFrame) -> Iterator[st
     Yields
     ------
     str
-        One or two sentences for each of the ``reversals``.
+        One or two sentences for each statement that would be the first to fall.
     """
-    found = reversals(table)
+    found = _reversals(table)
     largest = marks.abs().groupby(level="model").max()
     # A model without verdicts has no benchmarks.
     largest = largest.reindex(found.index.unique("model"))

@@ -13,7 +13,7 @@ from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, determined_models, records_of, table_by
-from skanchor.readouts._plan import Plan, Targets
+from skanchor.readouts._plan import Plan, Targets, rows_until
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -124,9 +124,10 @@ def _exchange(
     def variance(weights: Array) -> float:
         return float(target.variances(weights)[0][0])
 
-    def votes(base: Array) -> Callable[[float], float]:
-        """Number of votes, beside a base, that bring the variance to a value."""
-        return plan.rows_until(target, vote, variance, base)
+    def votes(base: Array) -> Callable[[Array], float]:
+        """Number of votes, beside a base, that do the work of other weights."""
+        along = plan.along(target, vote, base)
+        return lambda other: rows_until(along, variance, variance(other))
 
     without = -np.sum([seen[m] for m in judges], axis=0)
     votes_alone, now = votes(without), plan.weights(target)
@@ -137,15 +138,12 @@ def _exchange(
         n = sum(n_rows[m] for m in some)
         following = own / n if n else endless / len(some)
         gains = ((now.T @ one @ now).item() for one in (following, vote))
-        row = {
-            "verdicts": n,
-            "replaces": votes(-own)(variance(now)) if n else np.nan,
-            "alone": votes_alone(variance(plan.weights(target, without + own)))
-            if n
-            else np.nan,
-            "next_verdict": next(gains) / next(gains),
-            "never_more": votes_alone(variance(plan.limit(target, endless, without))),
-        }
+        row = {"verdicts": n, "replaces": np.nan, "alone": np.nan}
+        if n:
+            row["replaces"] = votes(-own)(now)
+            row["alone"] = votes_alone(plan.weights(target, without + own))
+        row["next_verdict"] = next(gains) / next(gains)
+        row["never_more"] = votes_alone(plan.limit(target, endless, without))
         yield (model, plan.sources[some[0]] if len(some) == 1 else ALL_JUDGES), row
 
 
@@ -265,9 +263,10 @@ def outlook(
         ends = {way: half(plan.limit(target, unit)) for way, unit in units.items()}
         now = half(plan.weights(target))
         limits[label] = {"now": now, **ends}
-        until = {w: plan.rows_until(target, unit, half) for w, unit in units.items()}
+        along = {way: plan.along(target, unit) for way, unit in units.items()}
         for wanted in asked or [round(share * now, 3) for share in SHARES]:
-            rows[label, wanted] = {way: until[way](wanted) for way in units}
+            until = {way: rows_until(one, half, wanted) for way, one in along.items()}
+            rows[label, wanted] = until
     known = table_by(["model"], limits)
     return Outlook(
         table_by(["model", "width"], rows),
@@ -283,6 +282,6 @@ def _of_outlook(limits: pd.DataFrame, level: float) -> Iterator[str]:
         for way in ("verdicts", "votes"):
             if row[way] > NEGLIGIBLE * now:
                 yield (
-                    f"{way.capitalize()} alone can never bring {model} below "
-                    f"±{row[way]:.3f}."
+                    f"No number of {way} alone can make the interval of {model} "
+                    f"narrower than ±{row[way]:.3f}."
                 )

@@ -53,7 +53,7 @@ class Facts:
     command : str, default=""
         The command that makes the same again.
     **layout : dict
-        ``scale``, ``anchor``, ``sort`` and ``ranks`` of the leaderboard.
+        ``scale`` and ``anchor`` of the leaderboard.
     """
 
     def __init__(
@@ -237,10 +237,7 @@ class Facts:
             one for one in (*before, *after) if not isinstance(one, DiagnosticWarning)
         ]
         if self.diagnostics is not None:
-            log.found += [
-                DiagnosticWarning(statement, code=kind, subject=subject)
-                for kind, statement, subject in self.diagnostics.findings()
-            ]
+            log.found += self.diagnostics.findings()
         return log.distinct
 
     @cached_property

@@ -60,7 +60,7 @@ def write_report(
     overwrite : bool, default=True
         Whether a file that exists may be replaced.
     **layout : dict
-        ``scale``, ``anchor``, ``sort`` and ``ranks`` of
+        ``scale`` and ``anchor`` of
         :meth:`skanchor.AnchorPipeline.leaderboard`.
 
     Raises

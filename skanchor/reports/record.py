@@ -38,7 +38,7 @@ def to_dict(
     level : float, default=0.95
         Level of intervals and rank sets.
     **layout : dict
-        ``scale``, ``anchor``, ``sort`` and ``ranks`` of
+        ``scale`` and ``anchor`` of
         :meth:`skanchor.AnchorPipeline.leaderboard`.
 
     Returns

@@ -18,6 +18,7 @@ from skanchor.exceptions import DiagnosticWarning
 from skanchor.readouts import breakdown_sentences
 from skanchor.reports.tables import label, percent
 from skanchor.reports.wording import say, words
+from skanchor.warning_log import in_short
 
 if TYPE_CHECKING:
     from skanchor._diagnostics import IntervalCheck
@@ -68,8 +69,8 @@ def cautions(facts: Facts) -> list[tuple[str, str]]:
     known, diagnostics = words(), facts.diagnostics
     pairs: list[tuple[str, str]] = []
     if diagnostics is not None:
-        found = diagnostics.findings_in_short()
-        pairs += [(one.statement, known.advice[one.kind]) for one in found]
+        found: Any = in_short(diagnostics.findings())
+        pairs += [(str(one), known.advice.get(one.code, "")) for one in found]
     pairs += [(line, known.leave_out) for line in _about_judges(facts.judges)]
     # The thresholds of the diagnostics are those findings.
     others = (w for w in facts.short_warnings if not isinstance(w, DiagnosticWarning))
@@ -79,9 +80,9 @@ def cautions(facts: Facts) -> list[tuple[str, str]]:
     elif facts.check is None:
         pairs.append(known.unchecked)
     else:
-        found = check_record(facts.check)
-        text = " ".join([found["verdict"], *found["findings"]])
-        pairs.append((text, found["advice"]))
+        check = check_record(facts.check)
+        text = " ".join([check["verdict"], *check["findings"]])
+        pairs.append((text, check["advice"]))
     lines = favours_in_words(facts.favours, facts.benchmarks, facts.new_models)
     return [*pairs, known.favour, *((line, "") for line in lines)]
 

@@ -363,8 +363,6 @@ class RankingResult(ScoreResult):
         level: float = 0.95,
         scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: Literal["score", "low"] = "score",
-        ranks: Literal["score", "shared", "tier"] = "score",
     ) -> pd.DataFrame:
         """All models, best first; undetermined ones come last.
 
@@ -379,15 +377,6 @@ class RankingResult(ScoreResult):
             Such as ``{"gpt-4": 1000}``: this model gets exactly this score, and errors
             and intervals of the others are those of the differences to it. None centres
             the scores over the historical models, at 0 logits or 1000 points.
-        sort : {"score", "low"}, default="score"
-            Whether to sort by the score or by the lower end of the interval.
-        ranks : {"score", "shared", "tier"}, default="score"
-            Meaning of ``rank``. With ``"score"`` it is the rank by score. With
-            ``"shared"`` it is one more than the number of models that are significantly
-            better, so several models can share a rank. With ``"tier"`` it is the number
-            of a tier: with probability ``level``, all models of a tier are better than
-            all of the next one.
-
         Returns
         -------
         DataFrame
@@ -396,11 +385,11 @@ class RankingResult(ScoreResult):
             of human and judge rows of the model, ``n_human`` and ``n_judge``.
             A model that won, or lost, all its rows has an infinite error and one limit;
             its score is a convention. ``determined`` is False for a model whose score
-            the data do not bound; it shares the last rank or tier, whatever its score.
+            the data do not bound; it shares the last rank, whatever its score.
             The rank sets of all models hold jointly, as those of
             ``rank_sets(among="board")``. Each interval has its level for one model
             only, so intervals that do not overlap do not establish the order of all
             models. With more than 100 models the sets are Holm's, because the others
             take long.
         """
-        return board_table(self, level, scale, anchor, sort, ranks)
+        return board_table(self, level, scale, anchor)

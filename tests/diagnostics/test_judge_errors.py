@@ -35,7 +35,8 @@ def test_the_covariance_is_that_of_generalised_least_squares(item_effects):
     )  # fmt: skip
     variance = np.diag(1 / (p * (1 - p)))
     if X.item_covariance is not None:
-        Z = cut.incidence[used].toarray()
+        eye = np.eye(len(X.models))
+        Z = eye[cut.left[used]] - eye[cut.right[used]]
         variance += X.item_covariance[m, m] * Z @ Z.T
     expected = np.linalg.inv(A.T @ np.linalg.solve(variance, A))
     found = judge_errors(sample, anchor.calibrator_)[JUDGE]

@@ -33,7 +33,7 @@ def battles(old, late, side="a"):
 
 def overlap(X, used=None):
     used = np.ones(len(X), bool) if used is None else used
-    sample = SimpleNamespace(X=X, counts=used, multiplicity_of=lambda rows: None)
+    sample = SimpleNamespace(X=X, counts=used, times=np.ones(len(used)))
     (found,) = feature_overlap(sample, historical_features(sample))
     names = ["outside_features", "effective_share", "largest_ratio"]
     return {} if np.isnan(found).all() else dict(zip(names, found, strict=True))

@@ -302,8 +302,8 @@ call(
 )
 call(
     "The Elo view of an unknown anchor",
-    lambda: fitted().btl_.elo(anchor="nobody"),
-    raises=(BattlesError, "Unknown anchor 'nobody'"),
+    lambda: fitted().leaderboard(scale="elo", anchor={"nobody": 1000}),
+    raises=(BattlesError, "anchor 'nobody' is none of the models"),
 )
 
 

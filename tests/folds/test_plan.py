@@ -10,6 +10,7 @@ from skanchor._crossfit.folds import (
     FoldPlan,
     check_training_sets,
     make_plans,
+    scales_of_training,
     training_set,
 )
 from skanchor._crossfit.source_kfold import SourceKFold
@@ -31,9 +32,10 @@ def test_training_weights_stand_for_the_whole_source():
         )
         X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
         sample = Sample.admit(X, np.ones(6) / 2, weight)
-        plan = FoldPlan(np.where(np.isin(np.arange(6), train), 1, 0), 1)
+        plan = FoldPlan(np.where(np.isin(np.arange(6), train), 1, 0), 2)
         check_training_sets(sample, plan, is_joint=True)
-        return training_set(sample, plan.held_out(0)).weight
+        scales = scales_of_training(sample, plan)
+        return training_set(sample, plan.held_out(0), scales[0]).weight
 
     votes = ["human"] * 3 + ["gpt"] * 2
     got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))

@@ -14,7 +14,7 @@ from skanchor.bootstrap import Bootstrapped
 from skanchor.exceptions import SeparationWarning
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 
 CLOSE = 2e-5
 
@@ -25,7 +25,6 @@ def check(method, case):
         board = pd.DataFrame(
             {"score": method.scores_, "standard_error": method.standard_errors_}
         ).join(method.conf_int())
-        method.elo()
     else:
         board = method.leaderboard()
     if getattr(method, "debiaser", None) == "passthrough":
@@ -45,7 +44,7 @@ def check(method, case):
         method.summary()
         str(method.result_.diagnostics)
         json.dumps(to_dict(method), allow_nan=False)
-        Ranking(Facts(method)).to_text()
+        ranking(Facts(method)).to_text()
 
 
 def known_rows(method, case):

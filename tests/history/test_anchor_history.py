@@ -157,31 +157,31 @@ def test_placed_is_fitted(name, tmp_path):
     assert_same(*both_fits(anchor, X, y, new, path=path))
 
 
-@pytest.mark.parametrize("case", ["one judge", "a model wins all"])
+@pytest.mark.parametrize(
+    "case", ["one judge", "a model wins all", "a judge of old models", "a lost model"]
+)
 def test_placed_is_fitted_with_little(case, tmp_path):
     # People vote on the first of two new models alone.
     X, y, new = table(2)
-    judges = {"one judge": ["human", "judge-1"]}
-    rows = X["judge"].isin(judges.get(case, X["judge"])).to_numpy()
-    X, y = X[rows].reset_index(drop=True), y[rows].reset_index(drop=True)
-    if case == "a model wins all":
+    keep = np.ones(len(X), dtype=bool)
+    if case == "one judge":
+        keep = X["judge"].isin(["human", "judge-1"]).to_numpy()
+    elif case == "a judge of old models":
+        keep = ~(is_late(X, new) & (X["judge"] == "judge-3").to_numpy())
+    elif case == "a model wins all":
         y = y.mask(X["model_a"] == new[1], 1.0).mask(X["model_b"] == new[1], 0.0)
+    else:
+        # It is left out of the fit, and on the board.
+        X = pd.concat([X, X[:4].assign(model_a="loser")], ignore_index=True)
+        y = pd.concat([y, pd.Series([0.0] * 4)], ignore_index=True)
+        X.loc[np.flatnonzero(is_late(X, new))[-2:], "model_b"] = "loser"
+        keep = np.ones(len(X), dtype=bool)
+    X, y = X[keep].reset_index(drop=True), y[keep].reset_index(drop=True)
     anchor = AnchorPipeline(random_state=0)
     one, other = both_fits(anchor, X, y, new, path=tmp_path / "history")
     assert_same(one, other)
+    assert ("loser" in other.models) == (case == "a lost model")
     assert other.unbounded[-1] == (case == "a model wins all")
-
-
-@pytest.mark.parametrize(("features", "groups"), [(True, None), (False, 400)])
-def test_a_judge_need_not_compare_new_models(features, groups):
-    X, y, new = table(features=features)
-    last = X["judge"][X["judge"] != "human"].max()
-    rows = ~(is_late(X, new) & (X["judge"] == last).to_numpy())
-    X, y = X[rows].reset_index(drop=True), y[rows].reset_index(drop=True)
-    if groups is not None:
-        groups = np.random.default_rng(1).integers(0, groups, len(X))
-    anchor = AnchorPipeline(random_state=0, item_effects="random")
-    assert_same(*both_fits(anchor, X, y, new, groups=groups))
 
 
 @pytest.mark.parametrize(
@@ -226,18 +226,6 @@ def test_counts_are_equal_rows(ties, tmp_path):
     assert_allclose(one.estimates, other.estimates, rtol=0, atol=1e-9)
     assert_allclose(one.covariances, other.covariances, rtol=0, atol=1e-9)
     assert one.inputs.n_ties == other.inputs.n_ties == (outcomes == 0.5).sum() > 0
-
-
-def test_models_left_out_are_on_the_board(tmp_path):
-    X, y, new = table(n_new=1, seed=2)
-    X = pd.concat([X, X[:4].assign(model_a="loser")], ignore_index=True)
-    y = pd.concat([y, pd.Series([0.0] * 4)], ignore_index=True)
-    late = np.flatnonzero(is_late(X, new))
-    X.loc[late[-2:], "model_b"] = "loser"
-    anchor = AnchorPipeline(random_state=0)
-    one, other = both_fits(anchor, X, y, new, path=tmp_path / "history")
-    assert "loser" in other.models
-    assert_same(one, other)
 
 
 def fitted(X, y, new, anchor=None, **options):
@@ -502,6 +490,9 @@ def test_with_features_the_old_rows_are_needed_again(simple):
     assert new[0] in history.models_
     with pytest.raises(BattlesError, match="is historical already"):
         history.promote(new[0], more, results)
+    judged = X[old].assign(model_a="another", judge="judge-1")
+    with pytest.raises(BattlesError, match="has no human row here"):
+        history.promote("another", judged, y[old])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -534,6 +525,25 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
     assert_allclose(one, other, rtol=0, atol=1e-9)
     with pytest.raises(TypeError, match="pandas, polars or pyarrow table"):
         history.update(history.state_, past[rest], past=(old, past))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", ["counts", "rows"])
+def test_rows_that_are_added_again_are_told(given, tmp_path):
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    X, y = X[~late].reset_index(drop=True), y[~late]
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
+    history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
+    past = None if given == "counts" else (X[:1200], y[:1200])
+    added = X[1200:1800], y[1200:1800]
+    assert not any("already" in str(one) for one in said(
+        lambda: history.update(*added, past=past)))  # fmt: skip
+    history.save(tmp_path / "history")
+    history = AnchorHistory.load(tmp_path / "history")
+    for again in (added, (X[:1200], y[:1200])):
+        found = said(lambda again=again: history.update(*again, past=past))
+        assert sum("already: they count twice" in str(one) for one in found) == 1
 
 
 def _positions(history):
@@ -583,14 +593,6 @@ def test_updates_from_counts_name_features_that_are_not_used():
     with pytest.warns(DataWarning, match=r"features \['size'\] are not used"):
         history.update(rest, y[1200:])
     assert not len(history.features_)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_model_without_votes_is_not_promoted(simple):
-    *_, new, history, late, outcomes = simple
-    rows = late[late.judge != "human"]
-    with pytest.raises(BattlesError, match="has no human row here"):
-        history.promote(new[0], rows, outcomes[late.judge != "human"])
 
 
 def test_changed_judges_are_refused(simple):

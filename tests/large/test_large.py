@@ -168,39 +168,33 @@ def test_without_features_counts_are_the_rows(tmp_path):
     assert large.updated_from_ == "counts"
 
 
-@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
-@pytest.mark.parametrize(
-    ("column", "settings"),
-    [
-        ("importance", {"item_effects": None}),
-        ("times", {"weights": "frequency"}),
-        (None, {"ties": "drop"}),
-    ],
-)
 @pytest.mark.parametrize("features", [True, False])
-def test_weights_and_ties(column, settings, features, tmp_path):
+def test_ties_are_left_out(features, tmp_path):
     old, late = rows(features=features)
     tied = np.random.default_rng(1).random(len(old)) < 0.2
     old["winner"] = np.where(tied, 0.5, old["winner"])
-    kept = [
-        name for name in old if name not in ("times", "importance") or name == column
-    ]
-    anchor = AnchorPipeline(cv=5, random_state=0, **settings)
-    folder = in_folder(tmp_path / "rows", old[kept])
-    large, same = memory_and_batches(folder, anchor, old, sample_weight=column)
-    weight = None if column is None else old[column]
-    table = old
-    if not features and column != "importance":
-        table = old.loc[np.repeat(old.index, 1 if weight is None else weight)]
-        table = table.sort_values(BARE, kind="stable")
-        weight = None
-        same.set_params(weights="importance")
-    memory = AnchorHistory(same).fit(battles(table), table["winner"], weight)
+    anchor = AnchorPipeline(cv=5, random_state=0, ties="drop")
+    folder = in_folder(tmp_path / "rows", old.drop(columns=["times", "importance"]))
+    large, same = memory_and_batches(folder, anchor, old)
+    table = old if features else old.sort_values(BARE, kind="stable")
+    memory = AnchorHistory(same).fit(battles(table), table["winner"])
     placed = large.place(battles(late), late["winner"])
     expected = memory.place(battles(late), late["winner"], cv=placed.fold_plan)
-    assert apart(placed, expected) < (
-        0.02 if features or column == "importance" else 1e-6
-    )
+    assert apart(placed, expected) < (0.02 if features else 1e-6)
+
+
+def test_counts_are_equal_rows(tmp_path):
+    old, late = rows(features=False)
+    anchor = AnchorPipeline(cv=5, random_state=0, weights="frequency")
+    folder = in_folder(tmp_path / "rows", old[[*BARE, "times"]])
+    large, same = memory_and_batches(folder, anchor, old, sample_weight="times")
+    table = old.loc[np.repeat(old.index, old["times"])]
+    table = table.sort_values([*BARE, "times"], kind="stable")
+    memory = AnchorHistory(same.set_params(weights="importance"))
+    memory.fit(battles(table), table["winner"])
+    placed = large.place(battles(late), late["winner"])
+    expected = memory.place(battles(late), late["winner"], cv=placed.fold_plan)
+    assert apart(placed, expected) < 1e-6
 
 
 def test_a_sample_decides_shapes_alone(tmp_path):
@@ -447,9 +441,14 @@ def test_what_it_cannot_do_is_refused():
         )
     with pytest.raises(BattlesError, match="There is no column 'w'"):
         fit_history(tables, AnchorPipeline(), sample_weight="w")
-    with pytest.raises(BattlesError, match="must be whole numbers"):
-        table = tables[0].assign(w=0.5)
+    with pytest.raises(BattlesError, match="rows without features and groups"):
+        table = tables[0].assign(w=1)
         fit_history([table], AnchorPipeline(weights="frequency"), sample_weight="w")
+    plain, given = old[BARE].assign(w=0.5), {"sample_weight": "w"}
+    with pytest.raises(BattlesError, match="it needs weights='frequency'"):
+        fit_history([plain], AnchorPipeline(), **given)
+    with pytest.raises(BattlesError, match="must be whole numbers"):
+        fit_history([plain], AnchorPipeline(weights="frequency"), **given)
 
 
 # -------------------------------------------------------------------- names and groups

@@ -1,13 +1,9 @@
-"""What a fit takes of the machine: its free memory, and threads of BLAS.
-
-These are limited while small fits run, and are then as before.
-"""
+"""Threads of BLAS are limited while small fits run, and are then as before."""
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
-from skanchor import _machine as machine
 from skanchor._machine import limited_threads
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
@@ -62,33 +58,3 @@ def test_small_fits_use_one_thread(four_threads):
     AnchorHistory(anchor).fit(data.X[~new], data.y[~new])
     assert set(Watched.seen) == {1}
     assert n_threads() == four_threads
-
-
-@pytest.fixture
-def reported(tmp_path, monkeypatch):
-    """Files of a Linux that says so."""
-
-    def tell(meminfo=None, limit=None):
-        for name, text in (("_MEMINFO", meminfo), ("_LIMIT", limit)):
-            path = tmp_path / name
-            if text is not None:
-                path.write_text(text)
-            monkeypatch.setattr(machine, name, path)
-
-    return tell
-
-
-def test_what_is_available_and_the_limit_of_a_container(reported):
-    reported("MemTotal: 9 kB\nMemAvailable:      7 kB\n", "max\n")
-    assert machine.available_bytes() == 7 * 1024
-    reported("MemAvailable: 7 kB\n", "1000\n")
-    assert machine.available_bytes() == 1000
-
-
-def test_elsewhere_all_of_the_machine_or_a_constant(reported, monkeypatch):
-    reported()
-    pages = {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}
-    monkeypatch.setattr(machine.os, "sysconf", pages.__getitem__, raising=False)
-    assert machine.available_bytes() == 40960
-    monkeypatch.delattr(machine.os, "sysconf")
-    assert machine.available_bytes() == machine.ASSUMED

@@ -139,11 +139,11 @@ def test_the_board_is_drawn_best_first(anchor):
 
 def test_the_board_in_points_from_an_anchor(anchor):
     display = LeaderboardDisplay.from_estimator(
-        anchor, scale="elo", anchor={"amber-otter": 1000}, sort="low"
+        anchor, scale="elo", anchor={"amber-otter": 1000}
     )
     assert "Elo points from the anchor" in display.ax_.get_xlabel()
     assert display.board.loc["amber-otter", "high"] == 1000
-    assert display.board["low"].is_monotonic_decreasing
+    assert display.board["score"].is_monotonic_decreasing
 
 
 def test_names_are_short_distinct_and_harmless():

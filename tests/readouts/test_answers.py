@@ -21,7 +21,9 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 FIRST, SECOND = "new-model-1", "new-model-2"
-NO_PLANS = dict.fromkeys(("worth", "outlook", "design", "design of a difference"))
+PLANS = "worth", "outlook", "design", "design of a difference"
+NONE = {"item_effects": None}
+EVERY = "favour", "family", "sizes", "intervals", *PLANS, "fragility", "influence"
 
 
 def table():
@@ -41,6 +43,7 @@ def answers(anchor, X, y, more):
     return {
         "favour": lambda: anchor.breakdown(),
         "family": lambda: anchor.breakdown("family", family=[FIRST, "model-01"]),
+        "sizes": lambda: anchor.benchmarks(),
         "intervals": lambda: anchor.sensitivity([0.0, 0.2]).table,
         "worth": lambda: anchor.worth().table,
         "outlook": lambda: anchor.outlook([0.3]).table,
@@ -62,23 +65,23 @@ def answers(anchor, X, y, more):
         (dict(weights="frequency"), dict(sample_weight="counts"), {}),
         (dict(human_bias="linear"), {}, {}),
         (
-            dict(
-                calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2)),
-                item_effects=None,
-            ),
+            dict(calibrator=JudgeCalibrator(BoostedBias(max_rounds=2)), **NONE),
             {},
-            NO_PLANS | dict.fromkeys(NO_PLANS, "has no linear span"),
+            dict.fromkeys(PLANS, "has no linear span"),
         ),
         (
-            dict(context="kind", item_effects=None),
+            dict(context="kind", **NONE),
             {},
             dict.fromkeys(
-                (*NO_PLANS, "fragility", "influence"), "with contexts a row counts"
+                (*PLANS, "fragility", "influence"), "with contexts a row counts"
             ),
         ),
+        (dict(debiaser="passthrough", **NONE), {}, dict.fromkeys(EVERY, "plug-in")),
+        (dict(new_models=[], **NONE), {}, dict.fromkeys(EVERY, "is no new model")),
     ],
     ids=[
         "warm", "repeats", "groups", "counts", "people's bias", "no span", "contexts",
+        "plug-in", "nothing new",
     ],
 )  # fmt: skip
 def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
@@ -88,6 +91,9 @@ def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
     more = {name: columns[column] for name, column in more.items()}
     if "context" in settings:
         X = X.assign(kind=np.where(at % 2, "code", "chat"))
+    if "new_models" in settings:
+        old = ~X[["model_a", "model_b"]].isin([FIRST, SECOND]).any(axis=1)
+        X, y = X[old], y[old]
     given = {"cv": 2, "item_effects": "random", "new_models": [FIRST, SECOND]}
     anchor = AnchorPipeline(random_state=0, **given | settings).fit(X, y, **more)
     for name, ask in answers(anchor, X, y, more).items():
@@ -104,33 +110,34 @@ def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
             assert found.loc[(FIRST, SECOND), "gamma_sign"] > 0, name
 
 
-def test_a_plug_in_answers_nothing():
-    X, y = table()
-    given = dict(debiaser="passthrough", new_models=[FIRST, SECOND], item_effects=None)
-    anchor = AnchorPipeline(cv=2, random_state=0, **given).fit(X, y)
-    for name, ask in answers(anchor, X, y, {}).items():
-        with pytest.raises(BattlesError, match="plug-in"):
-            pytest.fail(f"{name} answered {ask()}")
-
-
 def test_a_model_that_is_not_determined():
-    """It has no table; others have theirs."""
+    """Its rows are NaN or infinite, or it has none; others have theirs."""
     X, y = plain_table(n_new_models=2, new_score=[0.0, 0.3])
     y = np.asarray(y, dtype=float).copy()
-    lost = (X == "new-model-1").any(axis=1).to_numpy()
+    lost = (X == FIRST).any(axis=1).to_numpy()
     # It always wins.
-    y[lost] = (X["model_a"] == "new-model-1").to_numpy()[lost]
+    y[lost] = (X["model_a"] == FIRST).to_numpy()[lost]
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None).fit(X, y)
-    assert anchor.result_.unbounded[anchor.models_ == "new-model-1"].all()
+    assert anchor.result_.unbounded[anchor.models_ == FIRST].all()
     for ask in (anchor.worth, anchor.outlook):
-        with pytest.raises(BattlesError, match=r"\['new-model-1'\] are not determined"):
-            ask(model="new-model-1")
-        models = ask().table.index.get_level_values("model")
-        assert set(models) == {"new-model-2"}
-    design = anchor.design(10, {"judge-1": 0.1})
-    assert set(design.table.index) == {"new-model-2"}
-    with pytest.raises(BattlesError, match="not determined"):
-        anchor.design(10, {"judge-1": 0.1}, targets=["new-model-1"])
+        with pytest.raises(BattlesError, match=rf"\['{FIRST}'\] are not determined"):
+            ask(model=FIRST)
+        assert set(ask().table.index.get_level_values("model")) == {SECOND}
+    prices = {"judge-1": 0.1}
+    assert set(anchor.design(10, prices).table.index) == {SECOND}
+    table = anchor.breakdown()
+    assert table.loc[FIRST, "gamma_sign"].isna().all()
+    assert np.isfinite(table.loc[SECOND].drop(FIRST)["gamma_sign"]).all()
+    limits = anchor.sensitivity(0.1).table.loc[FIRST]
+    assert np.isinf(limits[["low", "high"]]).all(axis=None)
+    alone = ~(X == SECOND).any(axis=1)
+    for ask in (
+        lambda: anchor.design(10, prices, targets=[FIRST]),
+        lambda: anchor.fragility(X, y),
+        AnchorPipeline(cv=3, **NONE).fit(X[alone], y[alone]).breakdown,
+    ):
+        with pytest.raises(BattlesError, match="not determined"):
+            ask()
 
 
 def test_people_alone():
@@ -145,6 +152,8 @@ def test_people_alone():
     assert np.isinf(table["verdicts"]) and table["both"] == table["votes"]
     with pytest.raises(BattlesError, match=r"no sources of rows \['judge-1'"):
         anchor.design(10, {"judge-1": 0.1})
+    with pytest.raises(BattlesError, match="costs must map sources"):
+        anchor.design(10, {"judges": 0.1})
     design = anchor.design(10, {"human": 1.0})
     assert design.table["rows"].sum() == 10
     # Nobody but people can have a favour, and they are no judges.

@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 from readout_fits import NAMES, fitted, plan
 from scipy.stats import norm
 
-from skanchor.exceptions import BattlesError
 from skanchor.readouts._design import round_to_budget
 
 PRICES = {"human": 1.0, "judge-1": 0.1, "judge-2": 0.1, "judge-3": 0.1}
@@ -105,11 +104,6 @@ def test_sentences_and_record():
     both = fitted("items").design(60, PRICES).sentences
     assert " and " in both[0] and "verdicts of judge-1" in both[0]
     assert "human votes" in both[0] and "name it when you fit again" in both[-1]
-
-
-def test_a_design_needs_a_new_model():
-    with pytest.raises(BattlesError, match="Begin with about five verdicts on it"):
-        fitted("history").design(20, PRICES)
 
 
 @pytest.mark.parametrize(

@@ -202,37 +202,3 @@ def test_what_is_refused(paper, table):
     turned[0] = 1 - turned[0]
     with pytest.raises(BattlesError, match="are not those that this pipeline was"):
         paper.fragility(X, turned)
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        (dict(debiaser="passthrough"), "a plug-in"),
-        (dict(context="kind"), "with contexts"),
-        (dict(new_models=[]), "There is no new model"),
-    ],
-)
-def test_methods_that_are_refused(settings, why):
-    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
-    X, y = data.X, np.asarray(data.y)
-    if "context" in settings:
-        X = X.assign(kind=np.where(np.arange(len(X)) % 2, "code", "chat"))
-    if "new_models" in settings:
-        old = ~(X[["model_a", "model_b"]] == NEW).any(axis=1)
-        X, y = X[old], y[old]
-    anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0, **settings)
-    anchor.fit(X, y)
-    with pytest.raises(BattlesError, match=why):
-        anchor.fragility(X, y)
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-def test_a_model_that_is_not_determined():
-    X, y = plain_table(n_new_models=2, new_score=[0.0, 0.3])
-    y = np.asarray(y, dtype=float).copy()
-    lost = (X == "new-model-1").any(axis=1).to_numpy()
-    y[lost] = (X["model_a"] == "new-model-1").to_numpy()[lost]
-    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None).fit(X, y)
-    with pytest.raises(BattlesError, match=r"\['new-model-1'\] are not determined"):
-        anchor.fragility(X, y)

@@ -317,32 +317,3 @@ def test_bad_input_is_refused(fits, arguments, error, says):
 def test_large_favours_are_warned_of(fits):
     with pytest.warns(SkanchorWarning, match="beyond 1.5 judge logits"):
         fits["default"].sensitivity(2.0)
-
-
-def test_a_plug_in_has_nothing_to_break():
-    data = small()
-    anchor = fit(data.X, data.y, debiaser="passthrough")
-    for ask in (anchor.sensitivity, anchor.breakdown, anchor.result_.benchmarks):
-        with pytest.raises(BattlesError, match="a plug-in, without standard errors"):
-            ask()
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-def test_models_that_are_not_determined():
-    data = small(n_new_models=2, item_sd=0.0)
-    X, y = data.X, np.asarray(data.y, dtype=float).copy()
-    lost = "new-model-2"
-    assert lost in set(X["model_a"]) | set(X["model_b"])
-    y[(X["model_a"] == lost)] = 1.0
-    y[(X["model_b"] == lost)] = 0.0
-    anchor = fit(X, y)
-    assert anchor.result_.unbounded[anchor.models_ == lost].all()
-    table = anchor.breakdown()
-    assert table.loc[lost].drop(columns="weakest_judge")["gamma_sign"].isna().all()
-    known = table.loc["new-model-1"].drop(lost)
-    assert np.isfinite(known["gamma_sign"]).all()
-    limits = anchor.sensitivity(0.1).table.loc[lost]
-    assert np.isinf(limits["low"]).all() and np.isinf(limits["high"]).all()
-    alone = ~X["model_a"].eq("new-model-1") & ~X["model_b"].eq("new-model-1")
-    with pytest.raises(BattlesError, match="not determined"):
-        fit(X[alone], y[alone]).breakdown()

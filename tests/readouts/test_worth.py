@@ -104,13 +104,10 @@ def test_a_model_that_is_not_new():
         fitted("default").worth(model="model-01")
 
 
-def test_nothing_new_is_worth_nothing():
-    with pytest.raises(BattlesError, match="There is no new model"):
-        fitted("history").worth()
-
-
 def test_rows_until():
-    assert rows_until(lambda n: 1.0 / (1.0 + n), 0.1, 0.0) == pytest.approx(9.0)
-    assert rows_until(lambda n: 1.0 / (1.0 + n), 2.0) == 0.0
-    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.4) == np.inf
-    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.5, 0.5) == np.inf
+    def until(wanted, end=0.0):
+        return rows_until(lambda n: n, lambda n: end + 1.0 / (1.0 + n), wanted)
+
+    assert until(0.1) == pytest.approx(9.0)
+    assert until(2.0) == 0.0
+    assert until(0.4, end=0.5) == until(0.5, end=0.5) == np.inf

@@ -63,8 +63,6 @@ def test_what_is_no_scale_or_no_anchor_is_refused():
         ({"anchor": "m1"}, "one model to its score"),
         ({"anchor": {"m1": 1, "m2": 2}}, "one model to its score"),
         ({"anchor": {"m1": np.nan}}, "must be finite"),
-        ({"sort": "name"}, "sort must be one of"),
-        ({"ranks": "dense"}, "ranks must be one of"),
     ]:
         with pytest.raises(ValueError, match=match):
             result.leaderboard(**asked)
@@ -87,35 +85,11 @@ def test_undetermined_models_come_last():
 
 def test_two_undetermined_models_share_the_last_place():
     result = result_of([2.0, 1.0, 0.0, 9.0, -9.0], unbounded=[3, 4])
-    for ranks, last in (("score", 4), ("shared", 4), ("tier", 4)):
-        assert result.leaderboard(ranks=ranks)["rank"].tolist()[-2:] == [last, last]
-
-
-def test_sorting_by_the_lower_end():
-    scores = [1.0, 0.9, 0.0]
-    result = result_of(scores)
-    object.__setattr__(result, "covariances", np.diag([1.0, 1e-4, 1e-4])[None])
-    assert result.leaderboard().index.tolist() == ["m0", "m1", "m2"]
-    board = result.leaderboard(sort="low")
-    assert board.index.tolist() == ["m1", "m2", "m0"]
-    assert (np.diff(board["low"]) <= 0).all()
-
-
-def test_shared_places_and_tiers():
-    # Two that cannot be told apart, then two, then one.
-    result = result_of([3.0, 2.99, 0.0, -0.01, -3.0])
-    assert result.leaderboard(ranks="shared")["rank"].tolist() == [1, 1, 3, 3, 5]
-    assert result.leaderboard(ranks="tier")["rank"].tolist() == [1, 1, 2, 2, 3]
-    assert result.leaderboard()["rank"].tolist() == [1, 2, 3, 4, 5]
-    # A chain of overlaps is one tier, although its ends differ.
-    chain = result_of(np.linspace(0.6, -0.6, 9), 0.02).leaderboard(ranks="tier")
-    ends = chain.iloc[[0, -1]]
-    assert ends["rank_high"].iloc[0] < ends["rank_low"].iloc[1]
-    assert (chain["rank"] == 1).all()
+    assert result.leaderboard()["rank"].tolist()[-2:] == [4, 4]
 
 
 def test_a_plug_in_has_places_but_no_intervals():
     result = result_of([2.0, 1.0, 0.0])
     object.__setattr__(result, "covariances", np.full((1, 3, 3), np.nan))
-    board = result.leaderboard(sort="low")
+    board = result.leaderboard()
     assert board.index.tolist() == ["m0", "m1", "m2"] and board["determined"].all()
