@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skanchor._battles import Comparisons, decide_roles, number_rows
@@ -20,7 +20,7 @@ from skanchor._typing import Seed, Split
 from skanchor.exceptions import BattlesError
 
 
-class SourceKFold(BaseCrossValidator):
+class SourceKFold(BaseEstimator):
     """K folds that divide every source evenly.
 
     A source is a judge, or people, together with the new models that a row involves,

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -112,6 +111,9 @@ class AutoBias(PairsLearner):
         rows, candidates = rows.counted(), self._candidates()
         # Held-out loss of each row under each candidate.
         terms = np.zeros((len(rows), len(candidates)))
+        # The splitters of scikit-learn are slow to import.
+        from sklearn.model_selection import KFold
+
         folds = KFold(self.n_splits, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(rows.y):
             for c, candidate in enumerate(candidates.values()):

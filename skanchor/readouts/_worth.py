@@ -282,6 +282,6 @@ def _of_outlook(limits: pd.DataFrame, level: float) -> Iterator[str]:
         for way in ("verdicts", "votes"):
             if row[way] > NEGLIGIBLE * now:
                 yield (
-                    f"{way.capitalize()} alone can never bring {model} below "
-                    f"±{row[way]:.3f}."
+                    f"No number of {way} alone can make the interval of {model} "
+                    f"narrower than ±{row[way]:.3f}."
                 )

@@ -70,7 +70,7 @@ def cautions(facts: Facts) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     if diagnostics is not None:
         found: Any = in_short(diagnostics.findings())
-        pairs += [(str(one), known.advice[one.code]) for one in found]
+        pairs += [(str(one), known.advice.get(one.code, "")) for one in found]
     pairs += [(line, known.leave_out) for line in _about_judges(facts.judges)]
     # The thresholds of the diagnostics are those findings.
     others = (w for w in facts.short_warnings if not isinstance(w, DiagnosticWarning))

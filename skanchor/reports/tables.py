@@ -127,17 +127,28 @@ class Table:
         return cls(name, label(caption), pd.DataFrame(texts), is_number, **more)
 
     def to_markdown(self) -> str:
-        """The table in Markdown, below its caption; needs tabulate."""
+        """The table in Markdown, new models bold, below its caption; needs tabulate."""
         safe = self.texts.map(
             lambda text: text.replace("\\", r"\\").replace("|", r"\|")
         )
+        if any(self.marked):
+            names = zip(safe.iloc[:, 0], self.marked, strict=True)
+            bold = [f"**{name}**" if is_new else name for name, is_new in names]
+            safe = safe.assign(**{safe.columns[0]: bold})
         aligned = ["right" if one else "left" for one in self.is_number]
         text = safe.to_markdown(index=False, disable_numparse=True, colalign=aligned)
-        return f"{self.caption}\n\n{text}\n" if self.caption else f"{text}\n"
+        caption = self.caption + "; new models are bold" * any(self.marked)
+        return f"{caption}\n\n{text}\n" if caption else f"{text}\n"
 
     def to_latex(self) -> str:
-        """The table in LaTeX, with rules of booktabs; its caption is a comment."""
+        """The table in LaTeX, new models bold, with rules of booktabs.
+
+        Its caption is a comment.
+        """
         shown = self.texts.style.hide(axis="index").format(escape="latex")
+        if any(self.marked):
+            marks = ["textbf: --rwrap" if is_new else "" for is_new in self.marked]
+            shown = shown.apply(lambda names: marks, subset=[self.texts.columns[0]])
         text: str = shown.format_index(escape="latex", axis=1).to_latex(
             hrules=True, column_format="".join("lr"[one] for one in self.is_number)
         )

@@ -244,7 +244,10 @@ def test_build_from_a_folder(run, arrivals, tmp_path):
 def test_what_a_folder_does_not_have_is_refused(run, battles, tmp_path):
     to, folder = ["--output", tmp_path / "history"], tmp_path / "battles"
     folder.mkdir()
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "battles.csv").write_text("model_a,model_b")
     for arguments, message in (
+        ([tmp_path / "tables"], "only Parquet files are read from a folder"),
         ([folder, battles], "a folder stands alone"),
         ([folder, "--groups", "prompt_id,rater"], "with one column of --groups"),
         ([folder, "--pool", "judges"], "--pool does not go with a folder"),

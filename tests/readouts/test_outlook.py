@@ -50,8 +50,11 @@ def test_verdicts_never_do_where_judges_share_their_errors():
     outlook = anchor.outlook([0.1, 5.0])
     assert outlook.table["verdicts"].tolist() == [np.inf, 0.0]
     assert np.isfinite(outlook.table["votes"]).all()
-    assert "never" in repr(outlook)
-    assert "Verdicts alone can never bring new-model below" in outlook.sentences[1]
+    assert "No number of verdicts" in repr(outlook)
+    assert (
+        "No number of verdicts alone can make the interval of new-model"
+        in outlook.sentences[1]
+    )
     assert len(outlook.sentences) == 2
     record = outlook.to_dict()
     assert record["level"] == 0.95 and record["rows"][0]["width"] == 0.1
