@@ -177,6 +177,19 @@ def _without_votes(X: Any, models: list[str]) -> Any:
 
 
 # ------------------------------------------------------------------------------ rows
+def find_unvoted(X: Any) -> tuple[list[Any], Any]:
+    """Models without human rows, and which rows of a table involve one."""
+    import numpy as np
+
+    from skanchor._battles import Comparisons, decide_roles
+    from skanchor.warning_log import WarningLog
+
+    with WarningLog():
+        # These warnings are dropped: the fit encodes the table again and warns itself.
+        encoded = decide_roles(Comparisons.from_battles(X), np.ones(len(X)), None)
+    return encoded.models[encoded.is_new].tolist(), encoded.involves_new
+
+
 def load_rows(
     options: argparse.Namespace,
     chosen: Callable[[Any, Any], tuple[Any, Any]] | None = None,
