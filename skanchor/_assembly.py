@@ -21,8 +21,8 @@ from skanchor._crossfit.cross_fit import (
     undetermined_scores,
     votes_alone,
 )
+from skanchor._crossfit.fits import FullFit
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages, fit_stages
 from skanchor._diagnostics.arrivals import check_arrivals

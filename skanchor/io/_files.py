@@ -241,9 +241,7 @@ def _read_separated(
     frame = _to_pandas(table.rename_columns(names))
     # Spreadsheets write empty columns without a name for cells that were used once.
     used = [bool(name) or frame.iloc[:, k].ne("").any() for k, name in enumerate(names)]
-    frame = frame.loc[:, used]
-    frame.attrs["is_text"] = True
-    return frame, bad
+    return frame.loc[:, used], bad
 
 
 def _read_rows(

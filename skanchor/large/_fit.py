@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._crossfit import item_effects as treatments
+from skanchor._crossfit.fits import FullFit
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.stages import FittedStages, fit_stages
 from skanchor._crossfit.state import HeldOut, StoredFits

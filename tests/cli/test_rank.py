@@ -124,7 +124,7 @@ def test_groups_by_the_old_or_the_new_name(run, whole, battles):
     assert (code, err) == (0, [])
     assert grouped != plain and "\nGroups: none; rows count as independent.\n" in plain
     assert whole[1] == grouped
-    flags = ["--columns", "prompt_id=topic", "--groups"]
+    flags = ["--columns", "prompt_id=keep as topic", "--groups"]
     assert "\nGroups: prompt_id.\n" in grouped
     for name in ("prompt_id", "topic"):
         renamed = run("rank", battles, *FAST, *flags, name)[1]
