@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from skanchor.io import Mapping
     from skanchor.io._tables import Table
 
-# Flags that take several values, and so also a FILE that comes after them.
-_GREEDY = ("new", "hide_votes_of", "human", "without", "set", "costs", "widths")
 _SHORT_CUTS = ("--columns", "--labels", "--human")
 _READING = ("--from", "--encoding", "--drop-invalid", *_SHORT_CUTS)
 
@@ -44,10 +42,9 @@ def check_files(options: argparse.Namespace) -> None:
         why = "goes with a FILE, not with --demo"
         refuse_typed(options, ["--mapping", *_READING], why)
     elif not options.battles:
-        greedy = [name for name in _GREEDY if getattr(options, name, None)]
         raise BadInputError(
-            "give a FILE of battles, or --demo"
-            + "".join(f" (FILE goes before --{n.replace('_', '-')})" for n in greedy)
+            "give a FILE of battles, or --demo; a FILE goes before flags that take "
+            "several values, such as --new"
         )
     if options.no_new:
         refuse_typed(options, ["--new", "--new-models"], "does not go with --no-new")

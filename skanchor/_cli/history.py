@@ -77,7 +77,8 @@ def place(options: argparse.Namespace) -> None:
     rows = load_rows(options)
     _check_weights(history, rows)
     result = history.place(**rows.arguments, fingerprints=prints)
-    deliver_ranking(PlacedByHistory(result, history.item_effects_), options)
+    placed = PlacedByHistory(result, history.item_effects_)
+    deliver_ranking(placed, options, options.warned)
 
 
 def update(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from functools import reduce
 from io import BytesIO
@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 
 def rank(options: argparse.Namespace) -> None:
     check_flags(options, PAGE, *PICTURES)
-    deliver_ranking(fit_rows(options), options)
+    pipeline, rows = load(options)
+    # The fit keeps its own warnings, of which many alike are printed in short.
+    earlier = list(options.warned)
+    deliver_ranking(pipeline.fit(**rows.arguments), options, earlier)
 
 
-def deliver_ranking(fitted: Any, options: argparse.Namespace) -> None:
+def deliver_ranking(
+    fitted: Any, options: argparse.Namespace, earlier: Sequence[Warning]
+) -> None:
     """Print or write a fitted pipeline, or models that a history has placed."""
     from skanchor.reports.facts import Facts
     from skanchor.reports.text import ranking
@@ -36,7 +41,7 @@ def deliver_ranking(fitted: Any, options: argparse.Namespace) -> None:
     facts = Facts(
         fitted,
         options.level,
-        earlier=options.warned,
+        earlier=earlier,
         command=shlex.join(["skanchor", *options.typed]),
         scale=options.scale,
         anchor=None if options.anchor is None else dict([options.anchor]),
