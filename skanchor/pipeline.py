@@ -26,7 +26,8 @@ from skanchor._crossfit.item_effects import (
 )
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.stages import Stages, fit_stages
-from skanchor._diagnostics import ItemCheck, judge_table
+from skanchor._diagnostics.collect import ItemCheck
+from skanchor._diagnostics.judges import judge_table
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator

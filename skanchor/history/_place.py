@@ -23,7 +23,7 @@ from skanchor._crossfit.folds import (
 )
 from skanchor._crossfit.item_effects import judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._diagnostics import FitSums
+from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.riesz import Solution

@@ -28,7 +28,8 @@ from skanchor._crossfit.folds import (
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.stages import Stages
 from skanchor._crossfit.state import HeldOut, StoredFits
-from skanchor._diagnostics import FitSums, ItemCheck
+from skanchor._diagnostics.collect import ItemCheck
+from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance

@@ -21,7 +21,7 @@ from skanchor.reports.wording import say, words
 from skanchor.warning_log import in_short
 
 if TYPE_CHECKING:
-    from skanchor._diagnostics import IntervalCheck
+    from skanchor._diagnostics.interval_check import IntervalCheck
     from skanchor.reports.facts import Facts
 
 IN_FULL = 3

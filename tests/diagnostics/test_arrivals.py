@@ -19,7 +19,8 @@ from skanchor import (
     JudgeCalibrator,
     _assembly,
 )
-from skanchor._diagnostics import FitSums, check_arrivals
+from skanchor._diagnostics.arrivals import check_arrivals
+from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import DiagnosticWarning

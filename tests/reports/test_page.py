@@ -8,7 +8,7 @@ import pytest
 from reports.made_results import NASTY, made_result
 
 from skanchor import AnchorPipeline
-from skanchor._diagnostics import KINDS
+from skanchor._diagnostics.report import KINDS
 from skanchor.exceptions import DataWarning, WeakJudgeWarning
 from skanchor.reports import to_dict, write_report
 from skanchor.reports.facts import Facts
