@@ -46,25 +46,9 @@ _MODULE_OF = {
     "split_battles": "io",
 }
 _PUBLIC_MODULES = (
-    "baselines",
-    "bias",
-    "bootstrap",
-    "datasets",
-    "evaluation",
-    "exceptions",
-    "features",
-    "history",
-    "io",
-    "large",
-    "metrics",
-    "pipeline",
-    "plotting",
-    "readouts",
-    "reports",
-    "results",
-    "simulation",
-    "warning_log",
-)
+    "baselines bias bootstrap datasets evaluation exceptions features history io large "
+    "metrics pipeline plotting readouts reports results simulation warning_log"
+).split()
 
 
 def __getattr__(name: str) -> Any:

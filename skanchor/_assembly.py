@@ -21,11 +21,13 @@ from skanchor._crossfit.cross_fit import (
     undetermined_scores,
     votes_alone,
 )
+from skanchor._crossfit.fits import FullFit
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages, fit_stages
-from skanchor._diagnostics import FitSums, ItemCheck, check_arrivals, diagnose
+from skanchor._diagnostics.arrivals import check_arrivals
+from skanchor._diagnostics.collect import ItemCheck, diagnose
+from skanchor._diagnostics.sums import FitSums
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.one_sided import OpenRows, dispersion_of

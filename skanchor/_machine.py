@@ -37,14 +37,8 @@ def limited_threads(limit: int | None) -> Iterator[None]:
         yield
         return
     try:
-        libraries = _blas()
-        known = [one.num_threads for one in libraries.lib_controllers]
-        if max(known, default=0) <= limit:
-            # To set it again takes longer than a small fit.
+        with _blas().limit(limits=limit):
             yield
-        else:
-            with libraries.limit(limits=min([limit, *known])):
-                yield
     finally:
         _LIMITED.release()
 

@@ -26,7 +26,8 @@ from skanchor._crossfit.item_effects import (
 )
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.stages import Stages, fit_stages
-from skanchor._diagnostics import ItemCheck, judge_table
+from skanchor._diagnostics.collect import ItemCheck
+from skanchor._diagnostics.judges import judge_table
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
@@ -69,7 +70,8 @@ class AnchorPipeline(RankingEstimator):
         calibrator. ``"passthrough"`` gives the plug-in without standard errors.
     cv : int, splitter or list, default=10
         Number of folds by source, a scikit-learn splitter, a list of (train, test)
-        splits, or a list of such lists, one per repeat. Votes alone need no folds.
+        splits, or a list of such lists, one per repeat. Votes alone need no folds. With
+        few votes, two or three folds give less accurate scores than ten.
     n_repeats : int, default=1
         Repeats of the cross-fit with other folds; estimates are combined by medians.
         Ignored if ``cv`` is a list of plans, one for each repeat.

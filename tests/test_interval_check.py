@@ -9,7 +9,7 @@ from scipy.stats import binom
 from sklearn.base import clone
 
 from skanchor import AnchorPipeline
-from skanchor._diagnostics import _interval_check
+from skanchor._diagnostics import interval_check
 from skanchor.baselines import HistoricalPPI, JointBTL
 from skanchor.evaluation import (
     IntervalCheck,
@@ -94,7 +94,7 @@ def test_item_parts_are_those_of_the_variance():
 # ------------------------------------------------------------------------------- size
 def test_size_where_the_intervals_hold(monkeypatch):
     """Correlated errors, item effects whose variance is estimated, noisy votes."""
-    monkeypatch.setattr(_interval_check, "DRAWS", 999)
+    monkeypatch.setattr(interval_check, "DRAWS", 999)
     rng, n_models, n_tables, df = np.random.default_rng(0), 8, 120, 12
     true = np.linspace(1.5, -1.5, n_models)
     items = 0.1 * (np.eye(n_models) - 0.6 / n_models)

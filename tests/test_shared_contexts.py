@@ -20,7 +20,7 @@ from skanchor.exceptions import (
 )
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 from skanchor.results import ContextResult
 from skanchor.simulation import simulate_battles
 
@@ -305,7 +305,7 @@ def test_reports_are_of_the_mix(fitted):
     assert [row["model"] for row in record["variance"]] == [NEW]
     assert len(record["models"]) == 5
     assert dict(record["inputs"]["mix"]).keys() == set(KINDS)
-    text = " ".join(Ranking(Facts(fitted)).to_text().split())
+    text = " ".join(ranking(Facts(fitted)).to_text().split())
     assert "Contexts: kind; the scores mix 0.333 chat" in text
     labels = fitted.result_.diagnostics.models.index
     assert list(map(str, labels)) == [f"{NEW} in {kind}" for kind in KINDS]

@@ -20,7 +20,7 @@ from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 
@@ -52,7 +52,7 @@ def test_few_models_get_an_interval_that_rests_on_the_prior(n_models):
     for one in (anchor, vague):
         quiet(one.fit, X, data.y)
     assert anchor.item_effects_ == "random"
-    assert "rests on a prior" in " ".join(Ranking(Facts(anchor)).to_text().split())
+    assert "rests on a prior" in " ".join(ranking(Facts(anchor)).to_text().split())
     assert anchor.variance_["items"].iloc[0] > 0.0
     # Fewer degrees of freedom make it longer, and so does a larger deviation.
     half = [one.conf_int().diff(axis=1)["high"].iloc[0] for one in (anchor, vague)]

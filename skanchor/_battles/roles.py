@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles.comparisons import Comparisons
-from skanchor._battles.features import declared
+from skanchor._battles.features import declared, sides_of
 from skanchor._battles.labels import Items, as_objects, is_in, label_list
 from skanchor._battles.table import as_frame
 from skanchor._typing import Array
@@ -19,6 +19,12 @@ from skanchor.exceptions import BattlesError
 # Columns that are read without being features: `rater` tells copies of a battle from
 # votes of several people, `both_bad` marks ties to count.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
+ALL_SOURCES = (
+    "In a cross-validation, split with SourceKFold, which keeps rows of every source "
+    "in training; learning_curve needs shuffle=True as well."
+)
+"""Advice where rows of a source are missing."""
+
 _SHOWN = 20
 _TIES = {
     "half": "each half a win for either side",
@@ -60,9 +66,10 @@ def decide_roles(
     # model has one role in all contexts, so items are looked at by model.
     items, human = X.items, active & X.is_human
     shown, voted = X.appearances(active) > 0, X.appearances(human) > 0
-    is_present, is_known = np.zeros((2, len(items.models)), dtype=bool)
-    is_present[items.model[shown]] = is_known[items.model[voted]] = True
-    present, unvoted = items.models[is_present], items.models[is_present & ~is_known]
+    has_rows, has_votes = (
+        np.bincount(items.model, each, len(items.models)) > 0 for each in (shown, voted)
+    )
+    present, unvoted = items.models[has_rows], items.models[has_rows & ~has_votes]
     if new_models is None and X.new_models is not None:
         # Roles that were decided before; with contexts they name items.
         new_models = Items.of(as_objects(X.new_models)).models.tolist()
@@ -72,9 +79,7 @@ def decide_roles(
     if absent:
         raise BattlesError(
             f"new_models names {absent}, which no battle of positive weight involves; "
-            f"known models are {present[:10].tolist()}. In a cross-validation, split "
-            "with SourceKFold, which keeps rows of every source in training; "
-            "learning_curve needs shuffle=True as well."
+            f"known models are {present[:10].tolist()}. {ALL_SOURCES}"
         )
     forgotten = unvoted[~is_in(unvoted, new)].tolist()
     # Without any vote something else is wrong, which is said later.
@@ -83,12 +88,13 @@ def decide_roles(
             f"Models {forgotten} have no human rows and are not in new_models. Add "
             "them to it, or drop their rows."
         )
-    verdicts = active & ~X.is_human
-    is_judging = np.bincount(X.judge[verdicts], minlength=len(X.judges)) > 0
+    is_judging = np.zeros(len(X.judges) + 1, dtype=bool)
+    # Code -1, of people, is the last.
+    is_judging[X.judge[active]] = True
     if len(items.contexts):
         # In encoded rows the labels of new models are those of items.
         new = X.models[shown & is_in(items.models, new)[items.model]].tolist()
-    roles = X.relabel(X.models[shown], X.judges[is_judging])
+    roles = X.relabel(X.models[shown], X.judges[is_judging[:-1]])
     return roles.with_columns(new_models=tuple(new))
 
 
@@ -208,7 +214,7 @@ class Inputs:
             return record
         # Groups that join several columns are named "first, second".
         used = {record.weights, *(record.groups or "").split(", "), *_READ}
-        used.update(_columns_of(record.features))
+        used.update(sides_of(map(declared, record.features)))
         ignored = tuple(column for column in frame.columns if column not in used)
         return replace(record, ignored=ignored, all_human="judge" not in frame.columns)
 
@@ -219,12 +225,14 @@ class Inputs:
 
     def without_features(self) -> Inputs:
         """Return the record of a method without features: their columns are ignored."""
-        ignored = (*self.ignored, *_columns_of(self.features))
+        ignored = (*self.ignored, *sides_of(map(declared, self.features)))
         return replace(self, features=(), ignored=ignored)
 
     def __str__(self) -> str:
-        beside = f"by rater, too, crossed with {'prompts' if self.groups else 'rows'}"
-        errors = beside if self.by_rater else "not by rater"
+        errors = "not by rater"
+        if self.by_rater:
+            crossed = "prompts" if self.groups else "rows"
+            errors = f"by rater, too, crossed with {crossed}"
         bad = f" ({self.n_both_bad} of them both bad)" if self.n_both_bad else ""
         counted = "numbers of equal rows" if self.counted else "importance"
         mix = _listed([f"{share:.3g} {name}" for name, share in self.mix])
@@ -251,10 +259,6 @@ def _name(given: Any) -> str | None:
         return given
     name = getattr(given, "name", None)
     return "an array" if name is None else str(name)
-
-
-def _columns_of(features: Sequence[str]) -> list[str]:
-    return [declared(stem) + side for stem in features for side in ("_a", "_b")]
 
 
 def _listed(names: Sequence[str]) -> str:

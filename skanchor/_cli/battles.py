@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from skanchor._cli.streams import is_watched
 from skanchor._cli.values import BadInputError, by_name, refuse_typed
 
 if TYPE_CHECKING:
     from skanchor.io import Mapping
     from skanchor.io._tables import Table
 
-# Flags that take several values, and so also a FILE that comes after them.
-_GREEDY = ("new", "hide_votes_of", "human", "without", "set", "costs", "widths")
 _SHORT_CUTS = ("--columns", "--labels", "--human")
 _READING = ("--from", "--encoding", "--drop-invalid", *_SHORT_CUTS)
 
@@ -45,10 +42,9 @@ def check_files(options: argparse.Namespace) -> None:
         why = "goes with a FILE, not with --demo"
         refuse_typed(options, ["--mapping", *_READING], why)
     elif not options.battles:
-        greedy = [name for name in _GREEDY if getattr(options, name, None)]
         raise BadInputError(
-            "give a FILE of battles, or --demo"
-            + "".join(f" (FILE goes before --{n.replace('_', '-')})" for n in greedy)
+            "give a FILE of battles, or --demo; a FILE goes before flags that take "
+            "several values, such as --new"
         )
     if options.no_new:
         refuse_typed(options, ["--new", "--new-models"], "does not go with --no-new")
@@ -77,16 +73,22 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     )
     if given is not None:
         return table, given.edited(source=table.source)
-    columns = list(map(str, table.frame.columns))
-    lost = [name for name in renames if name not in columns]
-    if lost:
-        raise BadInputError(
-            f"--columns: there is no column {lost[0]} among {', '.join(columns[:20])}"
-        )
-    roles = {
-        old: new if new in ROLES_OF_COLUMNS else f"keep as {new}"
-        for old, new in renames.items()
-    }
+    roles = {}
+    for name, role in renames.items():
+        if name not in table.frame:
+            columns = ", ".join(map(str, table.frame.columns[:20]))
+            raise BadInputError(f"--columns: there is no column {name} among {columns}")
+        # Other names are those of features; a misspelt role is no name.
+        if role in ROLES_OF_COLUMNS or role.startswith("keep as "):
+            roles[name] = role
+        elif role.endswith(("_a", "_b")):
+            roles[name] = f"keep as {role}"
+        else:
+            raise BadInputError(
+                f"--columns {name}={role}: a role is one of "
+                f"{', '.join(ROLES_OF_COLUMNS)}, 'keep as NAME', or the name of a "
+                "feature with _a or _b"
+            )
     mapping = Mapping.propose(table, columns=roles, labels=labels, human=options.human)
     return table, mapping
 
@@ -148,8 +150,7 @@ def _with_text_features(table: Any, names: list[str] | None) -> Any:
     from skanchor.features import ResponseFeatures
 
     pairs = list(zip(names[::2], names[1::2], strict=True))
-    features = ResponseFeatures(columns=pairs, verbose=int(is_watched()))
-    return features.fit_transform(table)
+    return ResponseFeatures(columns=pairs).fit_transform(table)
 
 
 def _without_votes(X: Any, models: list[str]) -> Any:
@@ -177,6 +178,19 @@ def _without_votes(X: Any, models: list[str]) -> Any:
 
 
 # ------------------------------------------------------------------------------ rows
+def find_unvoted(X: Any) -> tuple[list[Any], Any]:
+    """Models without human rows, and which rows of a table involve one."""
+    import numpy as np
+
+    from skanchor._battles import Comparisons, decide_roles
+    from skanchor.warning_log import WarningLog
+
+    with WarningLog():
+        # These warnings are dropped: the fit encodes the table again and warns itself.
+        encoded = decide_roles(Comparisons.from_battles(X), np.ones(len(X)), None)
+    return encoded.models[encoded.is_new].tolist(), encoded.involves_new
+
+
 def load_rows(
     options: argparse.Namespace,
     chosen: Callable[[Any, Any], tuple[Any, Any]] | None = None,

@@ -6,9 +6,9 @@ import argparse
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.battles import Rows
-from skanchor._cli.fit import check_flags, load
+from skanchor._cli.battles import Rows, find_unvoted
 from skanchor._cli.output import deliver
+from skanchor._cli.rank import check_flags, load
 from skanchor._cli.streams import is_watched
 from skanchor._cli.values import BadInputError
 
@@ -31,7 +31,7 @@ def check(options: argparse.Namespace) -> None:
     findings = [f"- {line}" for line in record["findings"]]
     lines = [record["verdict"], *findings, *filter(None, [record["advice"]])]
     tables = [check_table(found)]
-    deliver(Readout("check", found.table, record, tables, lines), options)
+    deliver(Readout("check", found.table, lambda: record, tables, lines), options)
 
 
 def load_judged(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:
@@ -61,13 +61,9 @@ def _fit_as_ranked(pipeline: AnchorPipeline, rows: Rows) -> None:
 
     The fit decides the treatment of the item effects, and issues its warnings once.
     """
-    from skanchor._sample.sample import Sample
     from skanchor.exceptions import DiagnosticWarning
-    from skanchor.warning_log import WarningLog
 
-    with WarningLog():
-        X = Sample.admit(**rows.arguments).X
-    if X.appearances(X.is_human & X.is_usable).all():
+    if not find_unvoted(rows.X)[0]:
         pipeline.set_params(new_models=[])
     with warnings.catch_warnings():
         # What they say concerns the intervals of the new models, which rank shows.

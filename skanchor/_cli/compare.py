@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.battles import Rows
 from skanchor._cli.check import left_out_settings, load_judged
-from skanchor._cli.fit import check_flags
 from skanchor._cli.output import deliver
+from skanchor._cli.rank import check_flags
 from skanchor._cli.values import BadInputError, by_name
 
 if TYPE_CHECKING:
@@ -49,31 +49,30 @@ def compare(options: argparse.Namespace) -> None:
 
     if "all" in chosen:
         chosen = [ANCHOR, *(name for name in BASELINES if name not in NEEDING_MORE)]
-    placed: dict[str, dict[str, str]] = {}
-    accuracy: dict[str, dict[str, float]] = {}
+    methods = []
     for name in chosen:
         method = _method(name, pipeline, options.n_resamples)
         # Without new models, methods are compared on historical models only.
-        placed[name] = {} if options.no_new else _ranks(method, rows, options.level)
+        ranks = {} if options.no_new else _ranks(method, rows, options.level)
         left_out = leave_one_model_out(method, **left_out_settings(rows, options))
-        accuracy[name] = _accuracy(left_out)
-    table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
-    ranks = pd.DataFrame.from_dict(placed, "index").rename_axis("method")
+        methods.append({"method": name, **_accuracy(left_out), "new_models": ranks})
+    frame = pd.DataFrame(methods).set_index("method")
+    placed = pd.DataFrame(frame.pop("new_models").tolist(), frame.index)
     names = ["rmse", "rank_error", "own_rank_error", "exact", "compatible", "width"]
-    shown = table.filter([*names, "models"])
+    shown = frame.filter([*names, "models"])
     tables = [Table.of("methods", shown, "On models with votes, each left out in turn")]
-    if len(ranks.columns):
+    if len(placed.columns):
         caption = "Where each method places the new models (rank set)"
-        texts = ranks.reset_index(names="Method")
+        texts = placed.reset_index(names="Method")
         tables.append(Table("ranks", caption, texts, [False] * len(texts.columns)))
-    methods = [
-        {"method": name, **accuracy[name], "new_models": placed[name]}
-        for name in chosen
-    ]
-    record = {"methods": methods, "bootstrap": options.n_resamples}
-    refits = {"refits": options.n_resamples}
-    frame = table.join(ranks)
-    deliver(Readout("compare", frame, record, tables, values=refits), options)
+    readout = Readout(
+        "compare",
+        frame.join(placed),
+        lambda: {"methods": methods, "bootstrap": options.n_resamples},
+        tables,
+        values={"refits": options.n_resamples},
+    )
+    deliver(readout, options)
 
 
 def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any:

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.battles import NO_GROUPS, Rows, check_files, load_rows
-from skanchor._cli.fit import pipeline_of
+from skanchor._cli.battles import (
+    NO_GROUPS,
+    Rows,
+    check_files,
+    find_unvoted,
+    load_rows,
+)
 from skanchor._cli.output import check_file, check_output, is_same_file, json_text
-from skanchor._cli.rank import deliver_ranking
+from skanchor._cli.rank import deliver_ranking, pipeline_of
 from skanchor._cli.signals import raise_if_stopped
 from skanchor._cli.streams import check_stdout, is_watched, print_line, print_result
 from skanchor._cli.values import BadInputError, by_name, refuse_typed
@@ -55,7 +60,10 @@ def build(options: argparse.Namespace) -> None:
 
         from skanchor.history import AnchorHistory
 
-        pipeline = pipeline_of(options, weights=rows.weights)
+        # Rows without weights are one each, which is a number of rows.
+        is_weighted = rows.arguments["sample_weight"] is not None
+        weights = rows.weights if is_weighted else "frequency"
+        pipeline = pipeline_of(options, weights=weights)
         history = AnchorHistory(pipeline).fit(**rows.arguments, fingerprints=prints)
     raise_if_stopped()
     history.save(options.output, overwrite=options.force)
@@ -67,9 +75,10 @@ def place(options: argparse.Namespace) -> None:
     prints = _fingerprints(options)
     history = _load(options.history)
     rows = load_rows(options)
-    history = _weighing(history, rows)
+    _check_weights(history, rows)
     result = history.place(**rows.arguments, fingerprints=prints)
-    deliver_ranking(PlacedByHistory(result, history.item_effects_), options)
+    placed = PlacedByHistory(result, history.item_effects_)
+    deliver_ranking(placed, options, options.warned)
 
 
 def update(options: argparse.Namespace) -> None:
@@ -94,7 +103,7 @@ def update(options: argparse.Namespace) -> None:
             tables.append(load_rows(options, _voted))
             names = ("X", "y", "sample_weight", "groups")
             more["past"] = tuple(tables[1].arguments[name] for name in names)
-        history = _weighing(history, *tables)
+        _check_weights(history, *tables)
         more |= tables[0].arguments
         if options.promote is None:
             history.update(**more)
@@ -166,7 +175,7 @@ def _build_from_folder(
     from skanchor._battles import HUMAN
     from skanchor.large import fit_history, open_dataset
 
-    anchor = pipeline_of(options, weights=options.weights or "importance")
+    anchor = pipeline_of(options, weights=options.weights or "frequency")
     anchor.set_params(n_jobs=options.n_jobs, verbose=int(is_watched()))
     opened = open_dataset(folder)
     renames = by_name("--columns", options.columns)
@@ -188,41 +197,28 @@ def _build_from_folder(
     )
 
 
-def _weighing(history: AnchorHistory, *tables: Rows) -> AnchorHistory:
-    """The history, for which the weights of added rows mean what they mean there."""
-    from sklearn.base import clone
-
+def _check_weights(history: AnchorHistory, *tables: Rows) -> None:
+    """Refuse counts of added rows that the history would take for something else."""
     # A file has the settings of its history.
     assert history.anchor is not None
-    known, meaning = history.anchor.weights, tables[0].weights
-    has_counts = any(one.arguments["sample_weight"] is not None for one in tables)
-    if meaning == known or not has_counts:
-        return history
-    if meaning != "frequency" or history.state_.unit != 1.0:
-        raise BadInputError(
-            f"the history was built with --weights {known}, so that the counts of "
-            f"added rows cannot have the meaning {meaning}: build it again with "
-            f"--weights {meaning}, or add these rows with --weights {known}"
-        )
-    # Its rows weigh one each, which are numbers of rows, too.
-    anchor = clone(history.anchor).set_params(weights=meaning)
-    return history.from_state(history.state_, anchor)
+    known = history.anchor.weights
+    for table in tables:
+        if table.arguments["sample_weight"] is not None and table.weights != known:
+            raise BadInputError(
+                f"the history was built with --weights {known}, so that the counts of "
+                f"added rows cannot have the meaning {table.weights}: build it again "
+                f"with --weights {table.weights}, or add these rows with --weights "
+                f"{known}"
+            )
 
 
 def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
     """Rows between models with human votes; print which models are left out."""
-    from skanchor._battles import Comparisons
     from skanchor._text import first_five
-    from skanchor.warning_log import WarningLog
 
-    with WarningLog():
-        # These warnings are dropped: the fit encodes the table again and warns itself.
-        encoded = Comparisons.from_battles(X)
-    votes = encoded.appearances(encoded.is_human & encoded.is_usable)
-    new = encoded.models[votes == 0].tolist()
-    if not new or not votes.any():
+    new, late = find_unvoted(X)
+    if not new or late.all():
         return X, y
-    late = encoded.with_columns(new_models=tuple(new)).involves_new
     print_line(
         f"{late.sum()} rows of models without human votes {first_five(new)} are no "
         "history and are left out; skanchor history place places them"

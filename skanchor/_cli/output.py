@@ -19,7 +19,7 @@ from skanchor._cli.values import BadInputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.reports.text import Ranking, Readout
+    from skanchor.reports.text import Readout
 
 FORMS = (".txt", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".md", ".tex")
 """Suffixes of the files that any result can be written to."""
@@ -95,7 +95,7 @@ def is_same_file(one: str | Path, other: str | Path) -> bool:
 
 # ------------------------------------------------------------------------------ use
 def deliver(
-    result: Ranking | Readout,
+    result: Readout,
     options: argparse.Namespace,
     special: Callable[[str], str | bytes] | None = None,
 ) -> None:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._crossfit.fits import FoldResult, FullFit, fit_fold, influence_by_row
 from skanchor._crossfit.folds import (
     FoldPlan,
     places_all_models,
     rows_held_out,
     scales_of_training,
 )
-from skanchor._crossfit.full_fit import FullFit
-from skanchor._crossfit.one_fold import FoldResult, fit_fold, influence_by_row
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import fit_history
 from skanchor._estimators.judge_checks import WEAK_SENSITIVITY

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from skanchor._crossfit.one_fold import FoldResult
+from skanchor._crossfit.fits import FoldResult
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
 from skanchor._model.layout import PEOPLE, Layout

@@ -19,6 +19,7 @@ from skanchor._battles.checks import (
     warn_of_other_grades,
     warn_of_runs,
 )
+from skanchor._battles.roles import ALL_SOURCES
 from skanchor._model.graph import Connectivity
 from skanchor._model.logistic import Separation, fit_logistic, separation_of
 from skanchor._sample.sample import Sample
@@ -30,11 +31,6 @@ from skanchor.exceptions import (
     SeparationWarning,
 )
 from skanchor.warning_log import WarningLog, warn_of_data
-
-_ALL_SOURCES = (
-    "In a cross-validation, split with SourceKFold, which keeps rows of every source "
-    "in training; learning_curve needs shuffle=True as well."
-)
 
 ROWS_PER_PARAMETER = 5
 """Historical rows of a judge for its sensitivity and each feature; with fewer its bias
@@ -155,14 +151,14 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             f"No row is by a human: column 'judge' holds {X.judges.tolist()[:10]}. "
             "Rows of people have the label 'human'; of another label, name it in "
             "human. If there are none, add the rows of people on the same models. "
-            f"{_ALL_SOURCES}"
+            f"{ALL_SOURCES}"
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
         raise BattlesError(
             f"There is no new model: every model has human rows{unjudged}. Name the "
             "models to treat as new in new_models, or none, new_models=[] "
-            f"(--no-new), for the historical leaderboard. {_ALL_SOURCES}"
+            f"(--no-new), for the historical leaderboard. {ALL_SOURCES}"
         )
     for where, n_models in _historical_models(X):
         if n_models < 2:

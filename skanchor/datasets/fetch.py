@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import pandas as pd
 
 from skanchor.datasets._demo import as_bunch
 from skanchor.datasets.published import published_files, read_json_lines
-from skanchor.datasets.surface import with_responses
 
 _COLUMNS = ["prompt_id", "model_a", "model_b", "judge", "winner"]
 _LLMFAO = {
@@ -158,7 +158,7 @@ def fetch_mt_bench(
         for question in read_json_lines(paths["question.jsonl"])
         for prompt, text in _by_turn(question, question["turns"])
     }
-    frame = with_responses(rows, texts, prompts if with_texts else None)
+    frame = _with_responses(rows, texts, prompts if with_texts else None)
     return as_bunch(frame, return_X_y, as_frame, "mt_bench")
 
 
@@ -242,5 +242,67 @@ def fetch_llmfao(
         for result in read_json_lines(paths["results.jsonl"])
     }
     prompt_texts = {prompt["slug"]: prompt["text"] for prompt in prompts}
-    frame = with_responses(rows, texts, prompt_texts if with_texts else None)
+    frame = _with_responses(rows, texts, prompt_texts if with_texts else None)
     return as_bunch(frame, return_X_y, as_frame, "llmfao")
+
+
+# ---------------------------------------------------------------- features of texts
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_IN_TEXT = {
+    "n_sentences": re.compile(r"[.!?](?:\s|$)"),
+    "n_bullets": re.compile(r"^\s*[-*•]\s", re.MULTILINE),
+    "n_numbered": re.compile(r"^\s*\d+[.)] ", re.MULTILINE),
+}
+_OUTSIDE_CODE = {
+    "n_headers": re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE),
+    "n_bold": re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__"),
+}
+
+
+def _features(text: str) -> dict[str, float]:
+    """Fifteen surface features; fixed, so that a fetched table never changes."""
+    words = text.split()
+    code_free = _CODE.sub("", text)
+    return {
+        "n_chars": len(text),
+        "n_words": len(words),
+        "n_lines": sum(bool(line.strip()) for line in text.splitlines()),
+        "n_paragraphs": sum(bool(p.strip()) for p in re.split(r"\n\s*\n", text)),
+        **{name: len(form.findall(text)) for name, form in _IN_TEXT.items()},
+        **{name: len(form.findall(code_free)) for name, form in _OUTSIDE_CODE.items()},
+        # Rounded up, so that a block that is never closed is counted.
+        "n_code_blocks": (text.count("```") + 1) // 2,
+        "n_digits": sum(char.isdigit() for char in text),
+        "n_exclaim": text.count("!"),
+        "n_question": text.count("?"),
+        "mean_word_len": sum(map(len, words)) / len(words) if words else 0.0,
+        "type_token": len({w.lower() for w in words}) / len(words) if words else 0.0,
+    }
+
+
+def _with_responses(
+    battles: pd.DataFrame,
+    texts: dict[tuple[Any, Any], str],
+    prompts: dict[Any, str] | None,
+) -> pd.DataFrame:
+    """Add columns ``n_chars_a`` and so on; those of the first side come first.
+
+    ``texts`` are responses by prompt and model; missing ones have NaN. With texts of
+    ``prompts``, columns ``prompt``, ``response_a`` and ``response_b`` are added, too.
+    """
+    # One row for each response, with its features and its text, by prompt and model.
+    table = pd.DataFrame(
+        [_features(text) | {"response": text} for text in texts.values()],
+        index=pd.MultiIndex.from_tuples(texts),
+    )
+    parts = [battles]
+    for side in "ab":
+        keys = pd.MultiIndex.from_frame(battles[["prompt_id", f"model_{side}"]])
+        sided = table.reindex(keys).add_suffix(f"_{side}")
+        parts.append(sided.set_index(battles.index))
+    frame = pd.concat(parts, axis=1)
+    # Texts, if any, stand behind all features.
+    responses = {name: frame.pop(name) for name in ("response_a", "response_b")}
+    if prompts is None:
+        return frame
+    return frame.assign(prompt=battles["prompt_id"].map(prompts), **responses)

@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing
 from skanchor._battles.labels import label_list, positions
 from skanchor._checks import refuse_contexts
 from skanchor._crossfit.parallel import run_plan
-from skanchor._diagnostics import IntervalCheck
+from skanchor._diagnostics.interval_check import IntervalCheck
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._sample.row_rules import RowRules, treat_ties
 from skanchor._sample.sample import Battles, Sample, warn_of_counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -45,11 +44,6 @@ class EmbeddingFeatures(TextTransformer):
         Whether the text columns stay in the table.
     random_state : int, RandomState or None, default=0
         Seed of the built-in encoder's SVD.
-    n_jobs : int, optional
-        Workers for a scikit-learn transformer, as in joblib. An encoder with ``encode``
-        manages its own.
-    verbose : int, default=0
-        Shows a progress bar when positive.
 
     Attributes
     ----------
@@ -95,8 +89,6 @@ class EmbeddingFeatures(TextTransformer):
         columns: Any = "response",
         keep_text: bool = False,
         random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
     ):
         self.encoder = encoder
         self.n_components = n_components
@@ -104,8 +96,6 @@ class EmbeddingFeatures(TextTransformer):
         self.columns = columns
         self.keep_text = keep_text
         self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _names(self) -> list[str]:
         return [f"embedding_{i + 1}" for i in range(self.pca_.n_components_)]
@@ -143,16 +133,21 @@ class EmbeddingFeatures(TextTransformer):
         """Embeddings of texts, of shape (n_texts, n_dimensions), checked as finite."""
         encodes = hasattr(self.encoder_, "encode")
         embed = self.encoder_.encode if encodes else self.encoder_.transform
-        # An encoder may not be picklable, so it stays in this process.
-        n_jobs = None if encodes else self.n_jobs
-        embedded = self._in_chunks(partial(_embed_chunk, embed), texts, n_jobs)
-        finite = np.isfinite(embedded).all(axis=1)
+        embedded = embed(texts)
+        dense: Any = embedded.toarray() if hasattr(embedded, "toarray") else embedded
+        values = np.asarray(dense, dtype=np.float64)
+        if values.ndim != 2 or len(values) != len(texts):
+            raise BattlesError(
+                f"The encoder must give one row of numbers for each text: of "
+                f"{len(texts)} texts it made an array of shape {values.shape}."
+            )
+        finite = np.isfinite(values).all(axis=1)
         if not finite.all():
             raise BattlesError(
                 f"The encoder gives numbers that are not finite for the text "
                 f"{texts[int(np.argmin(finite))][:40]!r}."
             )
-        return embedded
+        return values
 
 
 def _fit_tfidf(texts: list[str], random_state: Any) -> Any:
@@ -170,16 +165,3 @@ def _fit_tfidf(texts: list[str], random_state: Any) -> Any:
     n_topics = max(1, min(_TOPICS, *(size - 1 for size in weights.shape)))
     topics = TruncatedSVD(n_topics, random_state=random_state)
     return make_pipeline(grams, topics.fit(weights))
-
-
-def _embed_chunk(embed: Any, texts: list[str]) -> Array:
-    """Embeddings of some texts as an array; refuse another number of rows."""
-    embedded = embed(texts)
-    dense: Any = embedded.toarray() if hasattr(embedded, "toarray") else embedded
-    values = np.asarray(dense, dtype=np.float64)
-    if values.ndim != 2 or len(values) != len(texts):
-        raise BattlesError(
-            f"The encoder must give one row of numbers for each text: of {len(texts)} "
-            f"texts it made an array of shape {values.shape}."
-        )
-    return values

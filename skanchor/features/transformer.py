@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
@@ -17,13 +15,9 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import as_frame
-from skanchor._crossfit.parallel import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
-
-_CHUNK = 512
-"""Number of texts that a worker gets at once."""
 
 
 class TextTransformer(TransformerMixin, BaseEstimator):
@@ -37,14 +31,10 @@ class TextTransformer(TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "columns": [str, list, tuple],
         "keep_text": ["boolean"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     columns: Any
     keep_text: bool
-    n_jobs: int | None
-    verbose: int
 
     # ------------------------------------------------------------------- for subclasses
     def _learn(self, texts: list[str]) -> None:
@@ -59,20 +49,9 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         """Names of the features, without prefixes and suffixes of columns."""
         raise NotImplementedError
 
-    def _sides(self, blocks: list[Array]) -> list[Array]:
-        """Output features of a column of texts alone, or of both columns of a pair.
-
-        Each block has shape (n_rows, n_features).
-        """
-        return blocks
-
-    def _in_chunks(
-        self, task: Callable[[list[str]], Array], texts: list[str], n_jobs: int | None
-    ) -> Array:
-        """What a task returns for chunks of the texts, one below the other."""
-        chunks = [(texts[at : at + _CHUNK],) for at in range(0, len(texts), _CHUNK)]
-        how: dict[str, Any] = {"verbose": self.verbose, "description": "texts"}
-        return np.vstack(run_plan(task, chunks, n_jobs=n_jobs, **how))
+    def _sides(self, one: Array, two: Array) -> tuple[Array, Array]:
+        """Features of both columns of a pair, of shape (n_rows, n_features) each."""
+        return one, two
 
     # ----------------------------------------------------------------- the public three
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -94,13 +73,13 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         # Those of an earlier fit, which may have been on a column of texts.
         for name in ("feature_names_in_", "n_features_in_"):
             self.__dict__.pop(name, None)
-        self.sources_ = None if frame is None else self._find_pairs(frame.columns)
+        self.sources_ = None
         if frame is not None:
+            self.sources_ = self._find_pairs(frame.columns)
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
             self.n_features_in_ = len(frame.columns)
-        # Only transform warns of missing texts, so that fit_transform warns once.
-        texts = self._read(X, frame, warns=False)
-        self._learn(list(dict.fromkeys(chain.from_iterable(texts))))
+        texts = chain.from_iterable(self._read(X, frame).values())
+        self._learn(list(dict.fromkeys(text or "" for text in texts)))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -121,20 +100,41 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "sources_")
         frame = _open(X)
-        columns = self._read(X, frame, warns=True)
+        columns = self._read(X, frame)
+        # Only transform warns of missing texts, so that fit_transform warns once.
+        missing = {name: texts.count(None) for name, texts in columns.items()}
+        missing = {name: n for name, n in missing.items() if n}
+        if missing:
+            counts = ", ".join(f"{n} in {name}" for name, n in missing.items())
+            message = f"Missing texts are read as empty ones: {counts}."
+            warn(DataWarning(message, code="missing-texts", subject=list(missing)))
         # Features are computed of distinct texts, and looked up by their codes.
-        texts = np.array([*chain.from_iterable(columns)], dtype=object)
-        codes, distinct = pd.factorize(texts)
+        texts = [text or "" for text in chain.from_iterable(columns.values())]
+        codes, distinct = pd.factorize(np.array(texts, dtype=object))
         values = np.empty((0, len(self._names())))
         values = self._values(list(distinct)) if len(distinct) else values
-        ends = np.cumsum([len(column) for column in columns])[:-1]
-        blocks = iter(np.split(values[codes], ends))
+        blocks = np.split(values[codes], len(columns))
         if frame is None or self.sources_ is None:
-            return self._sides([next(blocks)])[0]
-        made = chain.from_iterable(
-            self._sides([next(blocks), next(blocks)]) for _ in self.sources_
+            return blocks[0]
+        pairs = zip(blocks[::2], blocks[1::2], strict=True)
+        made = [*chain.from_iterable(self._sides(*pair) for pair in pairs)]
+        others, names = self._others(frame.columns), self._made_names()
+        taken = [name for at, name in enumerate(names) if name in others + names[:at]]
+        if taken:
+            raise BattlesError(
+                f"The table has columns {taken[:5]} already; rename or drop them, or "
+                "leave out the features of that name."
+            )
+        features = (
+            # Columns of a block are strided views, which pyarrow cannot take.
+            nw.new_series(n, np.ascontiguousarray(v), backend=frame.implementation)
+            for n, v in zip(names, np.hstack(made).T, strict=True)
         )
-        return self._with_features(frame, np.hstack(list(made)))
+        table = frame.with_columns(features).select(others + names)
+        kind = _get_output_config("transform", self)["dense"]
+        if kind == "default":
+            return table.to_native()
+        return table.to_pandas() if kind == "pandas" else table.to_polars()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that :meth:`transform` returns.
@@ -164,7 +164,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
-    # -------------------------------------------------------------------------- reading
+    # ------------------------------------------------------------------------- columns
     def _find_pairs(self, present: list[str]) -> tuple[tuple[str, str], ...]:
         """The pairs of columns of texts that `columns` names."""
         names = self.columns if isinstance(self.columns, list) else [self.columns]
@@ -182,9 +182,9 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         return tuple(pairs)
 
     def _read(
-        self, X: Any, frame: nw.DataFrame[Any] | None, warns: bool
-    ) -> list[list[str]]:
-        """Texts of every column; missing ones are empty, with a warning."""
+        self, X: Any, frame: nw.DataFrame[Any] | None
+    ) -> dict[str, list[str | None]]:
+        """Texts of every column by its name; None where one is missing."""
         names = [*chain.from_iterable(self.sources_ or ())]
         present = [] if frame is None else frame.columns
         if not {*names} <= {*present} or bool(names) != (frame is not None):
@@ -192,30 +192,20 @@ class TextTransformer(TransformerMixin, BaseEstimator):
                 f"Fitted on texts in {', '.join(names) or 'no table'}, which X lacks."
             )
         columns = {"X": X} if frame is None else {n: frame[n].to_list() for n in names}
-        texts, missing = [], {}
+        texts: dict[str, list[str | None]] = {}
         for name, values in columns.items():
             listed = values.to_pylist() if hasattr(values, "to_pylist") else [*values]
             cells = pd.Series(listed, dtype=object)
-            is_missing = cells.isna()
-            is_odd = ~is_missing & ~cells.map(lambda cell: isinstance(cell, str))
-            if is_odd.any():
-                row = int(np.argmax(is_odd))
-                raise BattlesError(
-                    f"{name} must hold texts: row {row} holds "
-                    f"{str(cells[row])[:40]!r}, a {type(cells[row]).__name__}. Join "
-                    "the turns of a conversation by line ends, and turn other values "
-                    "into texts first."
-                )
-            if is_missing.any():
-                missing[name] = f"{is_missing.sum()} in {name}"
-            texts.append([*map(str, cells.mask(is_missing, ""))])
-        counts = ", ".join(missing.values())
-        if counts and warns:
-            message = f"Missing texts are read as empty ones: {counts}."
-            warn(DataWarning(message, code="missing-texts", subject=list(missing)))
+            texts[name] = [*cells.mask(cells.isna(), None)]
+            for row, cell in enumerate(texts[name]):
+                if cell is not None and not isinstance(cell, str):
+                    raise BattlesError(
+                        f"{name} must hold texts: row {row} holds {str(cell)[:40]!r}, "
+                        f"a {type(cell).__name__}. Join the turns of a conversation by "
+                        "line ends, and turn other values into texts first."
+                    )
         return texts
 
-    # -------------------------------------------------------------------------- writing
     def _others(self, columns: Any) -> list[str]:
         """Columns of the table that remain in the output."""
         texts = () if self.keep_text else chain.from_iterable(self.sources_ or ())
@@ -232,25 +222,6 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             for side in ("_a", "_b")
             for name in self._names()
         ]
-
-    def _with_features(self, frame: nw.DataFrame[Any], values: Array) -> Any:
-        """The table with features, in the type set by ``set_output``."""
-        others, names = self._others(frame.columns), self._made_names()
-        taken = [name for at, name in enumerate(names) if name in others + names[:at]]
-        if taken:
-            raise BattlesError(
-                f"The table has columns {taken[:5]} already; rename or drop them, or "
-                "leave out the features of that name."
-            )
-        made = frame.with_columns(
-            # Columns of a block are strided views, which pyarrow cannot take.
-            nw.new_series(n, np.ascontiguousarray(v), backend=frame.implementation)
-            for n, v in zip(names, values.T, strict=True)
-        ).select(others + names)
-        kind = _get_output_config("transform", self)["dense"]
-        if kind == "default":
-            return made.to_native()
-        return made.to_pandas() if kind == "pandas" else made.to_polars()
 
 
 def _open(X: Any) -> nw.DataFrame[Any] | None:

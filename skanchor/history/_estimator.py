@@ -288,7 +288,7 @@ class AnchorHistory(BaseEstimator):
             raise BattlesError(
                 f"The history has {what}, so that it has stored "
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
-                "the rows of the history, too, as past.",
+                "the rows of the history, too, as past (in a command: --past FILE).",
             )
         with WarningLog() as log:
             added, _ = admit_rows(self._rules, late, are_stored=rows is not None)

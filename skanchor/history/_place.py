@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skanchor._assembly import assemble, with_undetermined_apart
 from skanchor._battles import count_rows
 from skanchor._crossfit.cross_fit import Repeat, RowInfluence, collect_folds
+from skanchor._crossfit.fits import FullFit, warn_of_fold
 from skanchor._crossfit.folds import (
     FoldPlan,
     check_training_sets,
@@ -20,11 +21,9 @@ from skanchor._crossfit.folds import (
     scales_of_training,
     training_set,
 )
-from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_effects import judges_of_arrivals
-from skanchor._crossfit.one_fold import warn_of_fold
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._diagnostics import FitSums
+from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.riesz import Solution

@@ -17,6 +17,7 @@ from skanchor._battles import HUMAN, Comparisons
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
+from skanchor._crossfit.fits import FullFit, check_placed
 from skanchor._crossfit.folds import (
     FoldPlan,
     places_all_models,
@@ -24,12 +25,11 @@ from skanchor._crossfit.folds import (
     scales_of_training,
     training_set,
 )
-from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.one_fold import check_placed
 from skanchor._crossfit.stages import Stages
 from skanchor._crossfit.state import HeldOut, StoredFits
-from skanchor._diagnostics import FitSums, ItemCheck
+from skanchor._diagnostics.collect import ItemCheck
+from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance

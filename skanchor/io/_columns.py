@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
 from skanchor.io._tables import FILE, Table
 from skanchor.io._words import FAILED, TIE, name_key, outcome_key
@@ -28,32 +27,24 @@ FEW, SCALE = 20, 7
 
 _STANDARD = ("model_a", "model_b", "judge", "rater", "prompt_id", "shown_first")
 _LONG, _HEAD = 80, 1000  # letters of a long text; rows that are looked at first
+_ONE_MODEL = {
+    "winner and loser": ("better", "worse"),
+    "battles": ("battle", "model", "result"),
+    "ratings": ("model", "prompt_id", "score"),
+}
+"""Layouts without two columns of models, and the roles that they need."""
 
+_USUAL = "a usual name"
 _ASKS_WINNER = (
     "winner, winner_swapped if it is about a game that showed model_b first, loser, "
-    "verdict if its name is that of a judge, or ignored"
+    "verdict if its name is that of a judge, score_a or score_b, or ignored"
 )
 _ASKS_TURN = {
     "swapped": "could turn outcomes round: swapped if they are about the order shown, "
     "swapped_order if about the columns, or ignored",
     "tie": "may say which rows are ties: tie, or ignored",
 }
-_ASKS_WHO = "says who decided, as another column does: judge, rater, or ignored"
-_ONE_MODEL = {
-    "winner and loser": {
-        "better": "a name of the model that won",
-        "worse": "a name of the model that lost",
-    },
-    "battles": dict.fromkeys(
-        ("battle", "model", "result"), "rows of one battle are compared"
-    ),
-    "ratings": {
-        "model": "a name of models",
-        "prompt_id": "ratings of one prompt are compared",
-        "score": "a higher score is better",
-    },
-}
-"""Layouts without two columns of models: their columns, and reasons for these."""
+_ASKS_WHO = "may say who decided: judge, rater, or ignored"
 
 _KINDS = words.words_of(words.KINDS)
 _FLAGS = words.words_of(words.FLAGS)
@@ -112,19 +103,18 @@ class Columns:
         else:
             steps = [self._as_one_model]
         if not any(step() for step in steps):
-            names = [name for name in self.frame.columns if name != FILE][:20]
-            raise BattlesError(
-                f"{self.table.files}: no columns are known to hold two models and who "
-                f"won. Its columns are {names}. If their names are unusual, give "
-                "--columns NAME=ROLE; the page 'Reshape your file' has shapes that are "
-                "read."
-            )
+            self.layout = UNCLEAR
+            self.decide(UNCLEAR, "no layout is known", *self.free())
+        has_judge = any(name != FILE for name in self.named("judge"))
         for name in self.free():
+            labels = [label for label in self.few(name) if label]
             is_model = words.is_in_role(words.side_of(name)[0], "model _")
-            labels = self.few(name) if is_model else {}
-            if labels and all(label.casefold() in self.models for label in labels):
+            if labels and is_model and {*map(str.casefold, labels)} <= {*self.models}:
                 why = "names the models once more: model_a, model_b, or ignored"
                 self.decide(UNCLEAR, why, name)
+            elif not has_judge and self.layout != "judges" and labels:
+                if all(words.who_is(name_key(label)) for label in labels):
+                    self.decide(UNCLEAR, _ASKS_WHO, name)
         self._find_prompts_and_features()
         self.decide("keep", "a further column", *self.free())
 
@@ -132,11 +122,6 @@ class Columns:
     def decide(self, role: str, reason: str, *names: str) -> None:
         """Decide columns, or leave them open."""
         for name in names:
-            self.decisions[name] = Decision(role, reason)
-
-    def decide_roles(self, names: dict[str, str], reason: str) -> None:
-        """Decide columns by their roles."""
-        for role, name in names.items():
             self.decisions[name] = Decision(role, reason)
 
     def ask_outcomes(self, *names: str) -> None:
@@ -156,20 +141,24 @@ class Columns:
         """Free columns whose names may have a role, the usual names first."""
         return words.names_in_role(self.free(), role)
 
-    def first(self, role: str) -> str:
-        """The column of a role, or else the first one that may have it, if any."""
-        return next(iter(self.named(role) or self.called(role)), "")
-
-    def sides(self, kind: str) -> dict[str, str]:
-        """The two free columns of a kind by their role; those but of models numbers."""
+    def sides(self) -> dict[str, dict[str, str]]:
+        """Free columns whose names differ in the side alone, by pattern and side."""
         pairs: dict[str, dict[str, str]] = {}
         for name in self.free():
             pattern, side = words.side_of(name)
-            if words.is_in_role(pattern, f"{kind} _"):
-                pairs.setdefault(pattern, {}).setdefault(f"{kind}_{side}", name)
-        both = next((pair for pair in pairs.values() if len(pair) == 2), {})
-        fits = kind == "model" or all(map(self.is_number, both.values()))
-        return both if fits else {}
+            pairs.setdefault(pattern, {}).setdefault(side, name)
+        return {pattern: pair for pattern, pair in pairs.items() if len(pair) == 2}
+
+    def find_sides(self, kind: str) -> bool:
+        """Decide the two columns of a kind; those but of models must hold numbers."""
+        roles = [f"{kind}_a", f"{kind}_b"]
+        for pattern, pair in self.sides().items() if not self.named(*roles) else ():
+            fits = kind == "model" or all(map(self.is_number, pair.values()))
+            if fits and words.is_in_role(pattern, f"{kind} _"):
+                for side, name in pair.items():
+                    self.decide(f"{kind}_{side}", _USUAL, name)
+                break
+        return all(map(self.named, roles))
 
     def values(self, name: str) -> dict[str, int]:
         """Distinct values of a column and their rows, in the order of the table."""
@@ -258,21 +247,20 @@ class Columns:
         """Columns of judges and raters, or one that says whether people decided."""
         names = [name for name in self.called("judge") if not self.is_verdict(name)]
         kinds = [name for name in self.called("kind") if self.kinds(name)]
+        if not self.named("judge"):
+            self.decide("judge", _USUAL, *(names or kinds)[:1])
         judge = self.named("judge")
-        if judge and self.kinds(judge[0]):
+        names, kinds = ([n for n in one if n not in judge] for one in (names, kinds))
+        if judge and "judge" in self.kinds(judge[0]).values():
             # Judges of one kind would be one judge.
             kinds, names = [*kinds, *names], []
-        if kinds and not judge and not names:
-            self.decide("judge", "says whether people or a judge decided", kinds.pop(0))
         self.decide(UNCLEAR, _ASKS_WHO, *kinds)
         for name in names:
-            role = "rater" if self.named("judge") else "judge"
-            role = "keep" if self.named(role) else role
-            self.decide(role, "a name of who decided", name)
+            self.decide("keep" if self.named("rater") else "rater", _USUAL, name)
         if FILE in self.free():
             of_file = self.frame[FILE].notna()
-            filled = self.frame[self.named("judge")].replace("", None).notna()
-            if filled.any(axis=1)[of_file].all():
+            filled = self.frame[judge].replace("", None).notna().any(axis=1)
+            if filled[of_file].all():
                 self.decide("ignored", "another column says who decided", FILE)
             else:
                 why = "the name of the file: no column says who decided"
@@ -280,29 +268,28 @@ class Columns:
 
     def _find_two_models(self) -> bool:
         """The two columns of models, or one and its opponent."""
-        if not (self.named("model_a") and self.named("model_b")):
-            self.decide_roles(self.sides("model"), "a name of a model of a side")
+        if self.find_sides("model"):
+            return True
         model, opponent = self.called("model"), self.called("opponent")
-        if model and opponent and not self.named("model_a"):
-            pair = {"model_a": model[0], "model_b": opponent[0]}
-            self.decide_roles(pair, "a name of models")
-            self.has_sides = False
-        return bool(self.named("model_a") and self.named("model_b"))
+        if not (model and opponent) or self.named("model_a", "model_b"):
+            return False
+        self.decide("model_a", _USUAL, model[0])
+        self.decide("model_b", _USUAL, opponent[0])
+        self.has_sides = False
+        return True
 
     def _as_counts(self) -> bool:
         """Wins of either side, or wins and losses of the first."""
-        wins, votes = self.sides("wins"), self.sides("votes")
-        won, lost = self.called("wins"), self.called("losses")
-        if not wins and won and lost:
-            wins = {"wins_a": won[0], "wins_b": lost[0]}
-        if self.named("winner") or not (wins or votes):
+        if self.named("winner"):
             return False
+        if not self.find_sides("wins"):
+            won, lost = self.called("wins"), self.called("losses")
+            if not (won and lost):
+                return False
+            self.decide("wins_a", _USUAL, won[0])
+            self.decide("wins_b", _USUAL, lost[0])
         self.layout = "counts"
-        self.decide_roles(wins, "a name of numbers of wins")
-        if not wins:
-            self.decide(UNCLEAR, "may count votes (wins_a, wins_b), or the larger "
-                        "number wins (score_a, score_b)", *votes.values())  # fmt: skip
-        self.decide("ties", "a name of a number of ties", *self.called("tie")[:1])
+        self.decide("ties", _USUAL, *self.called("tie")[:1])
         counts = self.frame[self.named("wins_a", "wins_b", "ties")]
         total = counts.apply(pd.to_numeric, errors="coerce").sum(axis=1)
         self._find_prompts_and_features()
@@ -338,9 +325,9 @@ class Columns:
         """One outcome in each row."""
         if not self.named("winner", "loser", "winner_swapped"):
             by_value = [name for name in self.free() if self.holds_outcomes(name)]
-            for role in ("winner", "loser"):
-                if not self.named("winner") and self.called(role):
-                    self.decide(role, f"a name of the {role}", self.called(role)[0])
+            self.decide("winner", _USUAL, *self.called("winner")[:1])
+            if not self.named("winner"):
+                self.decide("loser", _USUAL, *self.called("loser")[:1])
             if not self.named("winner", "loser"):
                 if not by_value:
                     return False
@@ -356,14 +343,18 @@ class Columns:
 
     def _as_scores(self) -> bool:
         """A number for each side: the larger score wins, or the smaller rank."""
-        for kind in ("score", "rank"):
-            self.decide_roles(self.sides(kind), f"a name of a {kind} of a side")
-            if self.named(f"{kind}_a"):
-                self.layout = "scores"
-        return self.layout == "scores"
+        if not any(map(self.find_sides, ("score", "rank"))):
+            return False
+        self.layout = "scores"
+        return True
 
     def _as_anything(self) -> bool:
         """Columns that may hold the outcome, by the number of their values."""
+        if self.find_sides("votes"):
+            why = "may count votes (wins_a, wins_b), or the larger number wins "
+            names = self.named("votes_a", "votes_b")
+            self.decide(UNCLEAR, why + "(score_a, score_b)", *names)
+            return True
         self._find_prompts_and_features()
         names = []
         for name in self.free():
@@ -378,22 +369,23 @@ class Columns:
 
     def _as_one_model(self) -> bool:
         """Names of winner and loser, a row for each model and battle, or ratings."""
-        for layout, reasons in _ONE_MODEL.items():
-            names = {role: self.first(role) for role in reasons}
+        for layout, roles in _ONE_MODEL.items():
+            names = {role: [*self.named(role), *self.called(role)] for role in roles}
             if layout == "winner and loser" and all(names.values()):
                 # Outcomes beside a loser are no names.
-                winners, losers = (self.values(name) for name in names.values())
-                names = names if {*winners} & {*losers} else {"worse": ""}
+                winners, losers = (self.values(one[0]) for one in names.values())
+                names = names if {*winners} & {*losers} else {"worse": []}
             if layout == "ratings" and not names["score"]:
-                names["score"] = self.first("rank")
+                names["rank"] = [*self.named("rank"), *self.called("rank")]
+                del names["score"]
             if all(names.values()):
                 break
         else:
             return False
         self.layout = layout
-        for role, name in names.items():
+        for role, (name, *_) in names.items():
             if name not in self.decisions:
-                self.decide(role, reasons[role], name)
+                self.decide(role, _USUAL, name)
         if layout == "winner and loser":
             self.decide(UNCLEAR, _ASKS_TURN["tie"], *self.called("tie"))
         return True
@@ -401,19 +393,14 @@ class Columns:
     def _find_prompts_and_features(self) -> None:
         """The column of prompts; pairs of numeric columns, which get standard names."""
         if not self.named("prompt_id"):
-            why = "rows of one prompt depend on each other"
-            self.decide("prompt_id", why, *self.called("prompt_id")[:1])
-        pairs: dict[str, dict[str, str]] = {}
-        for name in self.free():
-            pattern, side = words.side_of(name)
-            if pattern.strip("_ ") and self.is_number(name):
-                pairs.setdefault(pattern, {})[side] = name
-        for pattern, sides in pairs.items():
+            self.decide("prompt_id", _USUAL, *self.called("prompt_id")[:1])
+        for pattern, pair in self.sides().items():
             stem = "_".join(pattern.replace("_", " ").split())
-            for side, name in sides.items() if len(sides) == 2 else ():
+            for side, name in pair.items() if stem else ():
                 is_standard = name.endswith(("_a", "_b"))
                 role = "keep" if is_standard else f"keep as {stem}_{side}"
-                self.decide(role, "a feature of either side", name)
+                if all(map(self.is_number, pair.values())):
+                    self.decide(role, "a feature of either side", name)
 
 
 def judge_name(column: str) -> str:

@@ -209,10 +209,9 @@ def _encoding_of(head: bytes) -> str:
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name
-    # In UTF-16 without a mark, plain letters have a zero byte each.
-    for name, at in (("utf-16-le", 1), ("utf-16-be", 0)):
-        if 4 * head[at::2].count(0) > len(head) and not head[1 - at :: 2].count(0):
-            return name
+    if b"\0" in head:
+        # In UTF-16 without a mark, plain letters have a zero byte each.
+        raise ValueError("it holds zero bytes; give its encoding, such as utf-16-le.")
     return "utf-8"
 
 
@@ -241,9 +240,7 @@ def _read_separated(
     frame = _to_pandas(table.rename_columns(names))
     # Spreadsheets write empty columns without a name for cells that were used once.
     used = [bool(name) or frame.iloc[:, k].ne("").any() for k, name in enumerate(names)]
-    frame = frame.loc[:, used]
-    frame.attrs["is_text"] = True
-    return frame, bad
+    return frame.loc[:, used], bad
 
 
 def _read_rows(

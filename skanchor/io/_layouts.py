@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -27,29 +27,32 @@ _DROPPED = "\0dropped"  # the label of judges whose rows are left out
 _ITS_MODEL = "its model"
 _VALUES: dict[Any, Any] = {A: 1.0, B: 0.0, TIE: 0.5, "both_bad": 0.5}
 _LABELS = {"win": A, "loss": B, "failed": None}
-_TURNED = {A: B, B: A}
 _FLAGS = words.words_of(words.FLAGS)
 
 
 def build(table: Table, mapping: Any) -> Built:
     """Comparisons of a table, as a mapping without anything unclear says."""
     rows = Rows(table, mapping)
-    fits = [name for name, layout in LAYOUTS.items() if rows.has(layout.needs)]
+    fits = fitting(rows.roles)
     if not fits:
-        needed = ", ".join(LAYOUTS[mapping.layout].needs).replace("|", " or ")
+        needed = LAYOUTS.get(mapping.layout, LAYOUTS["pairs"]).needs
         raise rows.error(
-            f"the layout {mapping.layout!r} needs columns with the roles {needed}."
+            f"the layout {mapping.layout!r} needs columns with the roles "
+            f"{', '.join(needed).replace('|', ' or ')}."
         )
     # The roles of an edited mapping say more than what was proposed.
     layout = mapping.layout if mapping.layout in fits else fits[-1]
     X = LAYOUTS[layout].build(rows)
-    if (X["judge"] == _DROPPED).any():
-        X = X[X["judge"] != _DROPPED].reset_index(drop=True)
+    X["winner"] = _as_outcomes(X["winner"])
+    is_counted = layout == "counts" or bool(rows.named("count"))
+    used = X["judge"] != _DROPPED
+    used &= X["count"] > 0 if is_counted else True
+    X = X if used.all() else X[used].reset_index(drop=True)
     X = without_failures(X, table.files) if len(X) else X
     if not len(X):
         raise rows.error("it holds no comparisons.")
     for name in [name for name in X.columns if name not in _CODED]:
-        X[name] = _retyped(as_text(X[name]), name, table.is_text)
+        X[name] = _retyped(as_text(X[name]), name)
     first = [name for name in _FIRST if name in X]
     X = X[[*first, *(name for name in X.columns if name not in first)]]
     roles = {
@@ -57,7 +60,6 @@ def build(table: Table, mapping: Any) -> Built:
     }
     X.attrs["renamed"] = {n: r for n, r in roles.items() if r in X and r != n}
     y = X.pop("winner")
-    is_counted = layout == "counts" or table.is_counted
     return X, y, X["count"] if is_counted else None
 
 
@@ -67,8 +69,7 @@ class Rows:
 
     def __init__(self, table: Table, mapping: Any):
         self.table, self.mapping, self.frame = table, mapping, table.frame
-        if FILE in mapping.columns and FILE not in self.frame:
-            self.frame = self.frame.assign(**{FILE: table.stem})
+        self.of_file = f" of {mapping.path}" * bool(mapping.path)
         self.roles: dict[str, list[str]] = {}
         for name, one in mapping.columns.items():
             if name in self.frame:
@@ -81,10 +82,6 @@ class Rows:
     def named(self, role: str) -> list[str]:
         """Names of the columns of a role."""
         return self.roles.get(role, [])
-
-    def has(self, roles: tuple[str, ...]) -> bool:
-        """Whether there are columns of all roles, of which a bar is "or"."""
-        return all(any(map(self.named, role.split("|"))) for role in roles)
 
     def filled(self, name: str) -> pd.Series:
         """Which cells of a column are not empty."""
@@ -105,12 +102,27 @@ class Rows:
             column = column.astype(object).where(filled, self.frame[name])
         return column
 
-    def numbers(self, name: str) -> pd.Series:
-        """Numbers of a column; NaN where a cell is empty."""
-        numbers = numbers_of(self.frame[name])
+    def numbers(self, role: str) -> pd.Series:
+        """Numbers of the column of a role; NaN where a cell is empty."""
+        column = self.get(role)
+        numbers = numbers_of(column)
         if numbers is None:
-            raise self.error(f"column {name!r} should hold numbers, and does not.")
+            raise self.error(
+                f"column {column.name!r} should hold numbers, and does not."
+            )
         return numbers.astype(float)
+
+    def counts(self, role: str) -> pd.Series:
+        """Numbers of comparisons; zero where a cell is empty."""
+        numbers = self.numbers(role).fillna(0.0)
+        odd = ~np.isfinite(numbers) | (numbers < 0) | (numbers != numbers.round())
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise self.error(
+                f"column {self.named(role)[0]!r} holds {numbers.iloc[row]:g} in row "
+                f"{row}, which is no number of comparisons."
+            )
+        return numbers.astype(np.int64)
 
     def flags(self, role: str) -> NDArray[np.bool_]:
         """Which cells of the column of a role say yes."""
@@ -145,6 +157,8 @@ class Rows:
                 columns[role] = self.get(role)
         if self.named("swapped_order"):
             columns["shown_first"] = np.where(self.flags("swapped_order"), B, A)
+        if self.named("count"):
+            columns["count"] = self.counts("count")
         for name, one in self.mapping.columns.items():
             if str(one.meaning).startswith("keep"):
                 new = str(one.meaning).removeprefix("keep").removeprefix(" as ")
@@ -162,7 +176,7 @@ class Rows:
         if one is None:
             raise self.error(
                 f"the mapping does not say whether the judge {label!r} is a person or "
-                "a judge; add it to [judges]."
+                f"a judge; add it to [judges]{self.of_file}."
             )
         labels = {"people": "human", "drop": _DROPPED, "judge": label}
         return labels.get(one.meaning, str(one.meaning).removeprefix("judge: "))
@@ -170,54 +184,54 @@ class Rows:
     def outcomes(
         self, column: pd.Series, rows: pd.DataFrame | None = None
     ) -> pd.Series:
-        """Outcomes of a column as labels or numbers; null where there is no verdict."""
+        """Standard labels or numbers of a column; null where there is no verdict."""
+        outcomes = self.mapping.outcomes
         codes, labels = pd.factorize(column)
-        meanings = [self._meaning(outcome_key(label), column) for label in labels]
-        # The last one is that of empty cells, whose code is -1.
-        meanings.append(self._meaning("", column) if (codes < 0).any() else None)
-        is_graded = any(isinstance(one, float) for one in meanings)
-        if meanings == [*labels, None] and not (is_graded and {*meanings} & {*_VALUES}):
-            return column.rename("winner")
-        standard = _VALUES if is_graded else {label: label for label in _VALUES}
-        values = [standard.get(m, None if m == _ITS_MODEL else m) for m in meanings]
-        won = np.array(values, dtype=float if is_graded else object)[codes]
-        names = np.array([m == _ITS_MODEL for m in meanings])[codes]
+        texts = [*map(outcome_key, labels), *[""] * bool((codes < 0).any())]
+        absent = [
+            text
+            for text in texts
+            if text not in outcomes
+            and (SHARES not in outcomes or number_of(text) is None)
+        ]
+        if absent:
+            raise self.error(
+                f"the mapping does not say the meaning of outcome "
+                f"{', '.join(map(repr, absent[:20]))} in column {column.name!r}; add "
+                f"it to [outcomes]{self.of_file}."
+            )
+        meanings = [self._meaning(text, column) for text in texts]
+        if meanings == [*labels]:
+            return column
+        # The last one is that of empty cells, if any, whose code is -1.
+        won = np.array(meanings, dtype=object)[codes]
+        names = won == _ITS_MODEL
         if names.any() and rows is not None:
             winner, a, b = map(_folded, (column, rows["model_a"], rows["model_b"]))
-            absent = names & (winner != a) & (winner != b)
-            if absent.any() and not self.table.drop_invalid:
-                row = int(np.argmax(absent))
+            won[names] = None
+            won[names & (winner == b)] = B
+            won[names & (winner == a)] = A
+            absent_rows = names & (winner != a) & (winner != b)
+            if absent_rows.any() and not self.table.drop_invalid:
+                row = int(np.argmax(absent_rows))
                 raise self.error(
                     f"the winner {column.iloc[row]!r} of row {row} is not compared "
-                    f"there ({absent.sum()} such rows). Correct them, or leave them "
-                    "out with drop_invalid."
+                    f"there ({absent_rows.sum()} such rows). Correct them, or leave "
+                    "them out with drop_invalid."
                 )
-            won[names & (winner == b)] = standard[B]
-            won[names & (winner == a)] = standard[A]
-        series = pd.Series(won, index=column.index, name="winner")
-        return series if is_graded else series.astype("str").where(series.notna())
+        return pd.Series(won, index=column.index, name="winner")
 
     def _meaning(self, text: str, column: pd.Series) -> Any:
         """Meaning of an outcome: a number, a standard label, "its model", or None."""
-        outcomes, number = self.mapping.outcomes, number_of(text)
-        one = outcomes.get(text) or (
-            outcomes.get(SHARES) if number is not None else None
-        )
-        if one is None:
-            raise self.error(
-                f"the mapping does not say what the outcome {text!r} in column "
-                f"{column.name!r} means; add it to [outcomes]."
-            )
-        if number is None or one.meaning not in ("share", "share of model_b"):
-            is_number = isinstance(one.meaning, (int, float))
-            return (
-                float(one.meaning)
-                if is_number
-                else _LABELS.get(one.meaning, one.meaning)
-            )
-        if not 0.0 <= number <= 1.0:
-            raise self.error(f"{text} in column {column.name!r} is no share.")
-        return number if one.meaning == "share" else 1.0 - number
+        number = number_of(text)
+        one = self.mapping.outcomes.get(text) or self.mapping.outcomes[SHARES]
+        if number is not None and one.meaning in ("share", "share of model_b"):
+            if not 0.0 <= number <= 1.0:
+                raise self.error(f"{text} in column {column.name!r} is no share.")
+            return number if one.meaning == "share" else 1.0 - number
+        if isinstance(one.meaning, (int, float)):
+            return float(one.meaning)
+        return _LABELS.get(one.meaning, one.meaning)
 
 
 def _folded(column: pd.Series) -> NDArray[Any]:
@@ -227,20 +241,28 @@ def _folded(column: pd.Series) -> NDArray[Any]:
     return np.array([*keys, None], dtype=object)[codes]
 
 
-def _turned(outcomes: pd.Series) -> pd.Series:
+def _turned(won: pd.Series) -> pd.Series:
     """Outcomes about the other side."""
-    if pd.api.types.is_numeric_dtype(outcomes):
-        return 1.0 - outcomes
-    return relabelled(outcomes, lambda label: _TURNED.get(label, label))
+    turned = {A: B, B: A}
+    codes, labels = pd.factorize(won)
+    values = [1.0 - one if isinstance(one, float) else turned.get(one, one)
+              for one in labels]  # fmt: skip
+    return pd.Series(np.array([*values, None], dtype=object)[codes], index=won.index)
+
+
+def _as_outcomes(won: pd.Series) -> pd.Series:
+    """Outcomes as numbers if any of them is one, or else as labels."""
+    codes, labels = pd.factorize(won)
+    if not any(isinstance(label, float) for label in labels):
+        return relabelled(won, str)
+    values = [_VALUES.get(label, label) for label in labels]
+    return pd.Series(np.array([*values, np.nan], dtype=float)[codes], index=won.index)
 
 
 def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """Several verdicts on each row below each other, in one group."""
     if len(parts) == 1:
         return parts[0].reset_index(drop=True)
-    if any(pd.api.types.is_numeric_dtype(part["winner"]) for part in parts):
-        parts = [part.assign(winner=part["winner"].map(lambda w: _VALUES.get(w, w)))
-                 for part in parts]  # fmt: skip
     if "prompt_id" not in parts[0]:
         parts = [part.assign(prompt_id=[f"row-{n}" for n in part.index])
                  for part in parts]  # fmt: skip
@@ -273,8 +295,7 @@ def _pairs(rows: Rows) -> pd.DataFrame:
             swapped = rows.flags("swapped")[part.index]
             won = won.where(~swapped, _turned(won))
         if rows.named("tie"):
-            tie = 0.5 if pd.api.types.is_numeric_dtype(won) else TIE
-            won = won.mask(rows.flags("tie")[part.index], tie)
+            won = won.astype(object).mask(rows.flags("tie")[part.index], TIE)
         part = part.assign(winner=won)
         if rows.named("winner_swapped"):
             part["shown_first"] = B if role == "winner_swapped" else A
@@ -295,20 +316,12 @@ def _winner_and_loser(rows: Rows) -> pd.DataFrame:
 
 def _counts(rows: Rows) -> pd.DataFrame:
     standard = rows.standard("model_a", "model_b")
-    parts = []
-    for role, won in (("wins_a", A), ("wins_b", B), ("ties", TIE)):
-        for name in rows.named(role)[:1]:
-            numbers = rows.numbers(name).fillna(0.0)
-            odd = ~np.isfinite(numbers) | (numbers < 0) | (numbers != numbers.round())
-            if odd.any():
-                row = int(np.argmax(odd))
-                raise rows.error(
-                    f"column {name!r} holds {numbers.iloc[row]:g} in row {row}, which "
-                    "is no number of comparisons."
-                )
-            parts.append(standard.assign(winner=won, count=numbers.astype(np.int64)))
-    whole = pd.concat(parts).sort_index(kind="stable")
-    return whole[whole["count"] > 0].reset_index(drop=True)
+    parts = [
+        standard.assign(winner=won, count=rows.counts(role))
+        for role, won in (("wins_a", A), ("wins_b", B), ("ties", TIE))
+        if rows.named(role)
+    ]
+    return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
 
 
 def _judges(rows: Rows) -> pd.DataFrame:
@@ -334,7 +347,7 @@ def _battles(rows: Rows) -> pd.DataFrame:
             f"{(size != 2).sum()} rows are not one of two rows of a battle; battle "
             f"{battle.iloc[row]!r} has {size.iloc[row]}."
         )
-    result = rows.outcomes(rows.get("result"))
+    result = rows.outcomes(rows.get("result")).astype(object)
     worth = result.map(lambda one: _VALUES.get(one, one)).to_numpy(float)
     # Rows of a battle next to each other, in the order of the table.
     at = np.argsort(group.ngroup().to_numpy(), kind="stable").reshape(-1, 2)
@@ -356,9 +369,7 @@ def _battles(rows: Rows) -> pd.DataFrame:
 def _ratings(rows: Rows) -> pd.DataFrame:
     """Pair all responses to a prompt that one judge has rated."""
     is_score = bool(rows.named("score"))
-    score = without_minus_one(
-        rows.numbers(rows.named("score" if is_score else "rank")[0])
-    )
+    score = without_minus_one(rows.numbers("score" if is_score else "rank"))
     rated = rows.standard("model").assign(score=score if is_score else -score)
     rated = without_failures(rated[rated["judge"] != _DROPPED], rows.table.files)
     return paired(rated, rows.table.files)
@@ -366,7 +377,7 @@ def _ratings(rows: Rows) -> pd.DataFrame:
 
 def _scores(rows: Rows) -> pd.DataFrame:
     kind, sign = ("score", 1.0) if rows.named("score_a") else ("rank", -1.0)
-    one, two = (rows.numbers(rows.named(f"{kind}_{s}")[0]) * sign for s in "ab")
+    one, two = (rows.numbers(f"{kind}_{side}") * sign for side in "ab")
     return rows.standard("model_a", "model_b").assign(winner=_winners(one, two))
 
 
@@ -394,8 +405,15 @@ LAYOUTS = {
 """All layouts."""
 
 
+def fitting(roles: Iterable[str]) -> list[str]:
+    """Layouts that columns of some roles have."""
+    there = {*roles}
+    return [name for name, layout in LAYOUTS.items()
+            if all(there & {*need.split("|")} for need in layout.needs)]  # fmt: skip
+
+
 # ------------------------------------------------------------------------------- types
-def _retyped(column: pd.Series, name: str, is_text: bool) -> pd.Series:
+def _retyped(column: pd.Series, name: str) -> pd.Series:
     """Column of another type: labels are text, what holds numbers is numeric."""
     if name in ("rater", "prompt_id"):
         if pd.api.types.is_integer_dtype(column):
@@ -408,7 +426,7 @@ def _retyped(column: pd.Series, name: str, is_text: bool) -> pd.Series:
             if not labels.str.fullmatch(r"\d+\.0").all():
                 return column
         return column.str.removesuffix(".0")
-    if not is_text or column.dtype not in (object, "str"):
+    if column.dtype not in (object, "str"):
         return column
     numbers = numbers_of(column)
     if numbers is not None or column.dtype == object:

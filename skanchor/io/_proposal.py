@@ -30,7 +30,7 @@ from skanchor.io._words import FAILED, SHARES, TIE, A, B, number_of, outcome_key
 
 _STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id",
              "shown_first")  # fmt: skip
-_UNKNOWN = "a word of no table"
+_UNKNOWN, _NUMBER, _GRADE = "a word of no table", "a number", "a graded verdict"
 _RESULTS = words.words_of(words.RESULTS)
 
 
@@ -50,14 +50,15 @@ def propose(
             )
         columns.decide(role, "as given", name)
     columns.set_aside()
+    if table.is_counted:
+        columns.decide("count", "counts the rows of its file", "count")
     if table.is_standard:
         for name in columns.free():
             role = "judge" if name == FILE else name if name in _STANDARD else "keep"
             columns.decide(role, "as the tool has it", name)
     else:
         columns.find()
-    outcomes = Outcomes(columns)
-    outcomes.find({outcome_key(label): of for label, of in labels.items()})
+    outcomes, notes = _outcomes(columns, labels)
     # Names of models that differ in case alone may be one.
     names = dict.fromkeys(v for n in columns.named(*MODELS) for v in columns.values(n))
     twins = {
@@ -68,144 +69,143 @@ def propose(
     return {
         "layout": columns.layout,
         "columns": {name: columns.decisions[name] for name in table.frame.columns},
-        "outcomes": outcomes.decisions,
+        "outcomes": outcomes,
         "judges": _judges(columns, human),
         "models": twins,
         "format": table.format,
         "source": table.source,
-        "notes": tuple(outcomes.notes),
+        "notes": tuple(notes),
     }
 
 
 # ---------------------------------------------------------------------------- outcomes
-class Outcomes:
-    """Decisions about all distinct outcomes."""
-
-    def __init__(self, columns: Columns):
-        self.columns = columns
-        self.names = [*columns.named(*OUTCOMES), *columns.open_outcomes]
-        self.decisions: dict[str, Decision] = {}
-        self.notes: list[str] = []
-
-    def find(self, labels: Dict[str, Any]) -> None:
-        """Decide each outcome, or leave it open; meanings of labels are given."""
-        table, layout = self.columns.table, self.columns.layout
-        rows: Counter[str] = Counter()
-        many: list[float] = []
-        for name in self.names:
-            values = self.columns.values(name)
-            numbers = [v for v in values if number_of(v) is not None and v != "-1"]
-            if len(numbers) > SCALE:
-                many += map(float, numbers)
-                values = {v: n for v, n in values.items() if v not in numbers}
-            rows.update(values)
-        if layout == "judges" or len(self.columns.named(*OUTCOMES)) > 1:
-            # An empty cell says that this judge, or another file, did not compare.
-            rows.pop("", None)
-        for value, n in rows.items():
-            self.decisions[value] = Decision(*self._meaning(value), n)
-        if many:
-            self._find_shares(min(many), max(many), len(many))
-        elif not table.is_standard:
-            self._find_numbers()
-        self._find_weak_grades()
-        for value, meaning in labels.items():
-            if value in self.decisions:
-                number = number_of(str(meaning))
-                meaning = meaning if number is None else number
-                self.decisions[value] = Decision(meaning, "as given", rows[value])
-            else:
-                raise BattlesError(
-                    f"{table.files}: no outcome is {value!r}; the outcomes are "
-                    f"{list(self.decisions)[:20]}."
-                )
-        unknown = [v for v, one in self.decisions.items() if one.reason == _UNKNOWN]
-        if len(unknown) > FEW:
+def _outcomes(
+    columns: Columns, labels: Dict[Any, Any]
+) -> tuple[dict[str, Decision], list[str]]:
+    """Meaning of each distinct outcome, and the codings that numbers may have."""
+    files = columns.table.files
+    names = [*columns.named(*OUTCOMES), *columns.open_outcomes]
+    rows: Counter[str] = Counter()
+    scale: list[str] = []  # numbers of columns that hold many
+    for name in names:
+        values = columns.values(name)
+        numbers = [v for v in values if number_of(v) is not None
+                   and v != "-1" and v not in columns.models]  # fmt: skip
+        numbers = numbers if len(numbers) > SCALE else []
+        scale += numbers
+        rows.update({v: n for v, n in values.items() if v not in numbers})
+    if columns.layout == "judges" or len(columns.named(*OUTCOMES)) > 1:
+        # An empty cell says that this judge, or another file, did not compare.
+        rows.pop("", None)
+    decisions = {
+        value: Decision(*_meaning(columns, value), n) for value, n in rows.items()
+    }
+    notes = _decide_numbers(columns, names, scale, decisions)
+    grades = {v: one.meaning for v, one in decisions.items() if one.reason == _GRADE}
+    if not {0.0, 1.0} & {*grades.values()}:
+        # Without a strong grade, a weak one is a win.
+        for value, worth in grades.items():
+            won = float(round(worth))
+            decisions[value] = decisions[value]._replace(meaning=won)
+    for label, meaning in labels.items():
+        value, number = outcome_key(label), number_of(str(meaning))
+        if value not in rows:
             raise BattlesError(
-                f"{table.files}: column {self.names[0]!r} holds {len(unknown)} "
-                f"outcomes that are in no table, such as {unknown[0][:40]!r}."
+                f"{files}: no outcome is {value!r}; the outcomes are {list(rows)[:20]}."
             )
+        meaning = meaning if number is None else number
+        decisions[value] = Decision(meaning, "as given", rows[value])
+    unknown = [v for v, one in decisions.items() if one.reason == _UNKNOWN]
+    if len(unknown) > FEW:
+        raise BattlesError(
+            f"{files}: column {names[0]!r} holds {len(unknown)} outcomes that are in "
+            f"no table, such as {unknown[0][:40]!r}."
+        )
+    return decisions, notes
 
-    def _meaning(self, value: str) -> tuple[Any, str]:
-        """Meaning of an outcome, and the reason."""
-        columns = self.columns
-        number = number_of(value)
-        if columns.table.is_standard:
-            return value if number is None else number, "as the tool has it"
-        result = _RESULTS.get(words.name_key(value)) if value else None
-        word = words.outcome_of(value)
-        if word and word[0] == FAILED:
-            if columns.table.drop_invalid:
-                return FAILED, "no verdict"
-            what = "may be a failed verdict" if value else "empty cells"
-            return UNCLEAR, f"{what}: failed, tie, or a side"
-        if columns.layout == "battles" and result is not None:
-            return {A: "win", B: "loss", TIE: TIE}[result], "a word of results"
-        if value.casefold() in columns.models:
-            if word and word[0] in (A, B, TIE):
-                return UNCLEAR, "names a model, and a side"
-            return "its model", "names a model"
-        if number is not None:
-            return UNCLEAR, "a number"
-        if not columns.has_sides and (word is None or word[0] in (A, B)):
-            if result is None:
-                return UNCLEAR, "a side, but the columns of models have none"
-            return result, "the result of the first model"
-        return word or (UNCLEAR, _UNKNOWN)
 
-    def _find_shares(self, low: float, high: float, n: int) -> None:
-        """What many different numbers mean: shares, if it is the standard."""
-        text = f"{n} numbers from {low:g} to {high:g}"
+def _meaning(columns: Columns, value: str) -> tuple[Any, str]:
+    """Meaning of an outcome, and the reason."""
+    word, is_number = words.outcome_of(value), number_of(value) is not None
+    if columns.table.is_standard and not is_number:
+        return value, "as the tool has it"
+    if word and word[0] == FAILED:
+        if columns.table.drop_invalid:
+            return FAILED, "no verdict"
+        what = "may be a failed verdict" if value else "empty cells"
+        return UNCLEAR, f"{what}: failed, tie, or a side"
+    result = _RESULTS.get(words.name_key(value))
+    if columns.layout == "battles" and result and not is_number:
+        return {A: "win", B: "loss", TIE: TIE}[result], "a word of results"
+    if value.casefold() in columns.models:
+        if word and word[0] in (A, B, TIE):
+            return UNCLEAR, "names a model, and a side"
+        return "its model", "names a model"
+    if is_number:
+        return UNCLEAR, _NUMBER
+    if not columns.has_sides and (word is None or word[0] in (A, B)):
+        if result is None:
+            return UNCLEAR, "a side, but the columns of models have none"
+        return result, "the result of the first model"
+    return word or (UNCLEAR, _UNKNOWN)
+
+
+def _decide_numbers(
+    columns: Columns, names: list[str], scale: list[str], decisions: dict[str, Decision]
+) -> list[str]:
+    """Decide numbers that have one meaning, or list all codings that they may have."""
+    texts = [v for v, one in decisions.items() if one.reason == _NUMBER]
+    texts = sorted(scale or texts, key=float)
+    if not texts:
+        return []
+    values = [*map(float, texts)]
+    low, high = values[0], values[-1]
+    is_share = bool({*values} - {0.0, 0.5, 1.0})
+    is_result = columns.layout == "battles"
+    of_standard = names[0] == "winner" and low >= 0.0 and high <= 1.0
+    of_standard &= columns.table.is_standard or is_share
+    if of_standard or scale:
+        summary = f"{len(values)} numbers from {low:g} to {high:g}"
         if low < 0.0 or high > 1.0:
             raise BattlesError(
-                f"{self.columns.table.files}: column {self.names[0]!r} holds {text}; "
-                "write numbers from 0 to 1, of which 1 means model_a (the page "
-                "'Reshape your file' shows how)."
+                f"{columns.table.files}: column {names[0]!r} holds {summary}; write "
+                "numbers from 0 to 1, of which 1 means model_a (the page 'Reshape your "
+                "file' shows how)."
             )
-        if self.names[0] == "winner":
-            meaning, why = "share", f"{text}, as the standard has it"
-        else:
-            meaning = UNCLEAR
-            why = f"{text}: share, if larger ones favour model_a, or share of model_b"
-        self.decisions[SHARES] = Decision(meaning, why)
-
-    def _find_numbers(self) -> None:
-        """Decide a few numbers, or list all codings that they may have."""
-        numbers = [v for v, one in self.decisions.items() if one.reason == "a number"]
-        numbers = sorted(numbers, key=float)
-        worth = {text: float(text) for text in numbers}
-        inside = all(0.0 <= value <= 1.0 for value in worth.values())
-        is_share = {*worth.values()} - {0.0, 0.5, 1.0}
-        meanings: dict[str, Any] = {}
-        if self.names[:1] == ["winner"] and inside and is_share:
-            meanings, why = worth, "a share of model_a, as the standard has it"
-        elif [*worth.values()] == [1.0, 2.0] and self.columns.has_sides:
-            meanings, why = dict(zip(numbers, (A, B), strict=True)), "number of a side"
-        elif numbers:
-            self.notes.append(f"The numbers {', '.join(numbers)} may mean:")
-            self.notes += [f"  {one}" for one in _codings(numbers)]
-            if "-1" in self.decisions:
-                self.notes += [f"  -1 = failed, {one}" for one in _codings(numbers)]
-                self.notes += [f"  {one}" for one in _codings(["-1", *numbers])]
-        for text, meaning in meanings.items():
-            self.decisions[text] = Decision(meaning, why, self.decisions[text].rows)
-
-    def _find_weak_grades(self) -> None:
-        """Without a strong grade, a weak one is a win."""
-        grades = {
-            v: one
-            for v, one in self.decisions.items()
-            if one.reason == "a graded verdict"
-        }
-        if not any(one.meaning in (0.0, 1.0) for one in grades.values()):
-            for value, one in grades.items():
-                self.decisions[value] = one._replace(meaning=float(round(one.meaning)))
+        meaning, why = "share", f"{summary}: shares of model_a"
+        if not of_standard:
+            meaning, why = (
+                UNCLEAR,
+                f"{summary}: share (of model_a), or share of model_b",
+            )
+        for text in texts:
+            decisions.pop(text, None)
+        decisions[SHARES] = Decision(meaning, f"{summary}: {why}")
+        return []
+    meanings: dict[str, Any] = {}
+    if is_result and not is_share:
+        # Points such as 3, 1 and 0 are no results: 1 would be a win among 1 and 0.
+        meanings = {t: {"0": "loss", "1": "win"}.get(t, TIE) for t in texts}
+    elif values == [1.0, 2.0] and columns.has_sides and not is_result:
+        meanings = dict(zip(texts, (A, B), strict=True))
+    for text, meaning in meanings.items():
+        why = "the result of the model" if is_result else "number of a side"
+        decisions[text] = Decision(meaning, why, decisions[text].rows)
+    if meanings:
+        return []
+    notes = [f"The numbers {', '.join(texts)} may mean:"]
+    notes += [f"  {one}" for one in _codings(texts, is_result)]
+    if "-1" in decisions:
+        notes += [f"  -1 = failed, {one}" for one in _codings(texts, is_result)]
+        notes += [f"  {one}" for one in _codings(["-1", *texts], is_result)]
+    return notes
 
 
-def _codings(numbers: list[str]) -> list[str]:
+def _codings(numbers: list[str], is_result: bool) -> list[str]:
     """Every coding that a few numbers may have, in words."""
+    sides = ("win", "loss", TIE) if is_result else (A, B, TIE)
     if len(numbers) in (2, 3):
-        codings: Any = sorted(permutations((A, B, TIE)[: len(numbers)]))
+        codings: Any = sorted(permutations(sides[: len(numbers)]))
     else:
         even = [f"{n / max(len(numbers) - 1, 1):.3g}" for n in range(len(numbers))]
         codings = even, even[::-1]
@@ -216,14 +216,19 @@ def _codings(numbers: list[str]) -> list[str]:
 # ------------------------------------------------------------------------------- judges
 def _judges(columns: Columns, human: Iterable[str] | None) -> dict[str, Decision]:
     """Whether each label of a judge means people or a judge."""
-    rows: dict[str, int | None] = {}
+    rows: Counter[str] = Counter()
     judge = columns.named("judge")
     if columns.layout == "judges":
-        rows = dict.fromkeys(columns.named("verdict") + columns.open_outcomes)
+        verdicts = columns.named("verdict") + columns.open_outcomes
+        rows.update(
+            {
+                name: int(columns.frame[name].replace("", None).count())
+                for name in verdicts
+            }
+        )
     else:
         for name in judge:
-            for label, n in columns.values(name).items():
-                rows[label] = (rows.get(label) or 0) + n
+            rows.update(columns.values(name))
         rows.pop("", None)
     patterns = [human] if isinstance(human, str) else list(human or ())
     absent = [one for one in patterns if not any(fnmatchcase(k, one) for k in rows)]
@@ -258,7 +263,7 @@ def _judges(columns: Columns, human: Iterable[str] | None) -> dict[str, Decision
     return decisions
 
 
-def _who(columns: Columns, label: str, is_file: bool) -> tuple[Any, str]:
+def _who(columns: Columns, label: str, is_file: bool) -> tuple[str, str]:
     """Who a label is, and the reason."""
     key = words.name_key(judge_name(label) if label in columns.frame else label)
     if columns.table.is_standard and not is_file:

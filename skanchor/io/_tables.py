@@ -27,31 +27,25 @@ class Table:
         Its rows; tools' files have standard names and outcomes.
     source : str
         Its files and flags, as a command names them.
-    stem : str
-        Name of its first file without a suffix.
     format : str
         Name of the tool that wrote it, or "table".
     is_standard : bool
         Whether it is a tool's, with standard names and outcomes.
+    is_counted : bool
+        Whether rows are counted by a column ``count``.
     twice : set of str
         Names that several of its files have.
     drop_invalid : bool
         Whether failed verdicts are left out unasked.
-    is_text : bool
-        Whether numbers may be text, as in a CSV.
-    is_counted : bool
-        Whether rows are counted by a column ``count``.
     """
 
     frame: pd.DataFrame
     source: str = "table"
-    stem: str = "table"
     format: str = "table"
     is_standard: bool = False
+    is_counted: bool = False
     twice: frozenset[str] = frozenset()
     drop_invalid: bool = False
-    is_text: bool = False
-    is_counted: bool = False
 
     @property
     def files(self) -> str:
@@ -59,7 +53,9 @@ class Table:
         return self.source.partition(" --")[0]
 
 
-def as_table(frame: Any, format: str = "auto", file: str = "", **more: Any) -> Table:
+def as_table(
+    frame: Any, format: str = "auto", file: str = "", stem: str = "table", **more: Any
+) -> Table:
     """A table as it was read; what a tool wrote gets standard names.
 
     Rows without a column of judges are by the judge that the name of the file says.
@@ -75,15 +71,16 @@ def as_table(frame: Any, format: str = "auto", file: str = "", **more: Any) -> T
     raw = frame if isinstance(frame, pd.DataFrame) else opened.to_pandas()
     raw = raw.set_axis(list(map(str, raw.columns)), axis=1).reset_index(drop=True)
     tool = tool_of(raw, format)
-    if tool is not None:
-        raw = without_failures(tool.read(raw), file or "the table")
-    stem = more.pop("stem", "table")
+    raw = raw if tool is None else tool.read(raw)
+    # Scores of a tool become comparisons as those of any table do.
+    is_standard = tool is not None and "winner" in raw
+    raw = without_failures(raw, file or "the table") if is_standard else raw
     if not any(names_in_role(raw.columns, role) for role in ("judge", "kind")):
         # The name of a tool's file is that of its judge.
         is_judge = tool is not None and tool.who == "judge" and file
         raw = raw.assign(**{"judge" if is_judge else FILE: constant(stem, len(raw))})
     name = "table" if tool is None else tool.name
-    return Table(raw, stem=stem, format=name, is_standard=tool is not None, **more)
+    return Table(raw, format=name, is_standard=is_standard, **more)
 
 
 def constant(label: str, n: int) -> Any:
@@ -108,18 +105,15 @@ def join_tables(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def relabelled(column: pd.Series, new: Callable[[str], str | None]) -> pd.Series:
-    """Column with other labels; the same column if all labels are text already.
+    """Column with other labels, as codes; the same one if all are text already.
 
     Blanks around labels are dropped, and empty ones become null.
     """
     codes, labels = pd.factorize(column)
     keys = map(value_key, labels)
     texts = [(new(key) or None) if key else None for key in keys]
-    if texts == list(labels):
+    if texts == list(labels) and column.dtype != object:
         return column
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        array = pd.array(texts, dtype="str").take(codes, allow_fill=True)
-        return pd.Series(array, index=column.index, name=column.name)
     distinct = pd.Index(dict.fromkeys(text for text in texts if text is not None))
     at = np.array([*distinct.get_indexer(pd.Index(texts)), -1])
     made = pd.Categorical.from_codes(at[codes], distinct)

@@ -152,16 +152,9 @@ def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _scores(raw: pd.DataFrame) -> pd.DataFrame:
-    """Points of single answers."""
-    score = without_minus_one(_numbers(raw["score"], -np.inf, np.inf))
-    prompt = "prompt_id" if "prompt_id" in raw else "question_id"
-    names = ("model", "judge", "turn", "category", "response", "output")
-    rated = raw[[name for name in names if name in raw]]
-    rated = rated.assign(prompt_id=raw[prompt], score=score)
-    if "judge" in raw:
-        rated["judge"] = raw["judge"].map(_first)
-    return paired(without_failures(rated, "the scores"), "the scores")
+def _mt_bench_scores(raw: pd.DataFrame) -> pd.DataFrame:
+    """MT-Bench: points of single answers, by a judge with the name of its prompt."""
+    return raw.assign(judge=raw["judge"].map(_first))
 
 
 def _alpaca_eval(raw: pd.DataFrame) -> pd.DataFrame:
@@ -329,11 +322,8 @@ TOOLS = (
           "g1_winner g2_winner model_1 model_2", _mt_bench_pairs,
           "Game 1 showed `model_1` first, game 2 `model_2`; winners are models."),
     _tool("mt_bench_scores", "FastChat `<judge>_single.jsonl`",
-          "question_id model score judge judgment", _scores,
+          "question_id model score judge judgment", _mt_bench_scores,
           "-1 has failed; a higher score is better; equal ones are ties."),
-    _tool("scores", "point scores of any tool", "prompt_id model score|"
-          "question_id model score", _scores,
-          "A higher score is better; equal ones are ties.", "", ""),
     _tool("alpaca_eval", "AlpacaEval `annotations.json`",
           "generator_1 generator_2 preference", _alpaca_eval,
           "1 is `output_1`, 2 is `output_2`, 0 is a tie of old files; the order shown "

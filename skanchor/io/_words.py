@@ -104,6 +104,7 @@ ROLES_OF_COLUMNS = {
     **dict.fromkeys(("rank_a", "rank_b"), "rank of that model"),
     **dict.fromkeys(("wins_a", "wins_b"), "comparisons that this model won"),
     "ties": "comparisons that were ties",
+    "count": "comparisons that the row stands for",
     "tie": "whether the row is a tie, whatever its outcome says",
     "swapped": "whether the outcome is about the swapped order, and is turned round",
     "swapped_order": "whether model_b was shown first; outcomes are about the columns",
@@ -134,9 +135,9 @@ GRADES = {"a>>b": 1.0, "a>b": 0.75, "b>a": 0.25, "b>>a": 0.0} | {
 """Graded verdicts and what they are worth; without a strong one, a weak one is 1."""
 
 RESULTS = {
-    A: "win | won | wins | winner | true | yes | w | 1",
-    B: "loss | lost | lose | loses | loser | false | no | l | 0",
-    TIE: "tie | draw | tied | equal | d | 0 5",
+    A: "win | won | wins | winner | true | yes | w",
+    B: "loss | lost | lose | loses | loser | false | no | l",
+    TIE: "tie | draw | tied | equal | d",
 }
 """Words of the result of one model in a battle, with that model as the first one."""
 

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import Any, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io._columns import Decision
-from skanchor.io._layouts import LAYOUTS, build
+from skanchor.io._columns import UNCLEAR, Decision
+from skanchor.io._layouts import LAYOUTS, build, fitting
 from skanchor.io._proposal import propose
 from skanchor.io._tables import FILE, as_table
 from skanchor.io._words import MEANINGS, SHARES, outcome_key
@@ -55,6 +55,8 @@ class Mapping:
         Name of the file, for messages.
     notes : tuple of str
         What helps to decide, such as all codings that numbers may have.
+    path : str
+        File that the mapping was read from, for messages.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Mapping:
     format: str = "table"
     source: str = "table"
     notes: tuple[str, ...] = ()
+    path: str = ""
 
     # ------------------------------------------------------------------------ proposal
     @classmethod
@@ -150,26 +153,29 @@ class Mapping:
         if where and column == FILE:
             asks["judges"] = "no column says who decided in {!r}: people or a judge?"
         questions = []
-        for part, name, one in self._decisions():
-            if one.is_open and name == SHARES and part == "outcomes":
-                questions.append(f"outcomes are {one.reason}")
-            elif one.is_open:
-                rows = "" if one.rows is None else f" in {one.rows} rows"
-                questions.append(asks[part].format(name, rows))
+        for part, name, one in self._open():
+            rows = "" if one.rows is None else f" in {one.rows} rows"
+            is_shares = part == "outcomes" and name == SHARES
+            ask = f"outcomes are {one.reason}" if is_shares else asks[part]
+            questions.append(ask.format(name, rows))
         return tuple(questions)
 
     @property
     def table(self) -> pd.DataFrame:
         """Every decision as a row: part, name, meaning, reason and rows."""
-        rows = [(part, name, *one) for part, name, one in self._decisions()]
+        rows = [(part, n, *one) for part in _PARTS for n, one in self._part(part)]
         names = ["part", "name", *Decision._fields]
         return pd.DataFrame(rows, columns=names).astype({"rows": "Int64"})
 
-    def _decisions(self) -> Iterator[tuple[str, str, Decision]]:
-        """All decisions, each with its part and its name."""
-        for part in _PARTS:
-            for name, one in getattr(self, part).items():
-                yield part, name, one
+    def _part(self, part: str) -> Iterable[tuple[str, Decision]]:
+        """Decisions of a part by their names."""
+        decisions: Iterable[tuple[str, Decision]] = getattr(self, part).items()
+        return decisions
+
+    def _open(self) -> list[tuple[str, str, Decision]]:
+        """Decisions that are not made, each with its part and its name."""
+        return [(part, name, one) for part in _PARTS for name, one in self._part(part)
+                if one.is_open]  # fmt: skip
 
     @property
     def commands(self) -> tuple[str, str]:
@@ -206,8 +212,8 @@ class Mapping:
         lines += [f"version = {VERSION}", f"layout = {_quoted(self.layout)}",
                   f"format = {_quoted(self.format)}"]  # fmt: skip
         for part in _PARTS:
-            lines += ["", f"[{part}]"] if getattr(self, part) else []
-            for name, one in getattr(self, part).items():
+            lines += ["", f"[{part}]"] if self._part(part) else []
+            for name, one in self._part(part):
                 rows = f"{one.rows} rows: " if one.rows is not None else ""
                 why = "".join(c if c.isprintable() else " " for c in rows + one.reason)
                 lines.append(f"{_quoted(name)} = {_quoted(one.meaning)}  # {why}")
@@ -244,19 +250,19 @@ class Mapping:
                 raise BattlesError(f"{where}: {part} must be a table.")
             decisions = record[part].items()
             record[part] = {name: Decision(meaning) for name, meaning in decisions}
-        mapping = cls(**{"layout": "", "columns": {}, **record})
+        mapping = cls(**{"layout": "", "columns": {}, "path": where, **record})
         mapping.check(where)
         return mapping
 
     def check(self, where: str) -> None:
         """Refuse roles and meanings that do not exist."""
-        if self.layout not in LAYOUTS:
+        if self.layout not in (*LAYOUTS, UNCLEAR):
             raise BattlesError(
                 f"{where}: {self.layout!r} is no layout; the layouts are "
                 f"{', '.join(LAYOUTS)}."
             )
         for part, meanings in MEANINGS.items():
-            for name, one in getattr(self, part).items():
+            for name, one in self._part(part):
                 meaning = one.meaning
                 is_number = isinstance(meaning, (int, float)) and 0 <= meaning <= 1
                 is_name = str(meaning).startswith(("keep as ", "judge: "))
@@ -291,16 +297,7 @@ class Mapping:
         """
         table = as_table(frame, self.format)
         self.check(table.source)
-        if self.unclear:
-            inspect, rank = self.commands
-            n = len(self.unclear)
-            questions = "; ".join(self.unclear[:4])
-            questions += f"; and {n - 4} more" if n > 4 else ""
-            raise BattlesError(
-                f"{table.files}: {n} {'things are' if n > 1 else 'thing is'} unclear "
-                f"({questions}). Write {'them' if n > 1 else 'it'} into a mapping: "
-                f"{inspect}, then {rank}."
-            )
+        self._refuse_unclear(table.files, list(table.frame.columns))
         names = [*table.frame.columns, FILE]
         lacking = [name for name in self.columns if name not in names]
         more = [name for name in names[:-1] if name not in {*self.columns, FILE}]
@@ -312,6 +309,31 @@ class Mapping:
                 f"{' and '.join(differs)}."
             )
         return build(table, self)
+
+    def _refuse_unclear(self, files: str, names: list[str]) -> None:
+        """Refuse what is unclear, with the commands or the entries that decide it."""
+        entries = [f"{_quoted(name)} in [{part}]" for part, name, _ in self._open()]
+        inspect, rank = self.commands
+        roles = [one.meaning for one in self.columns.values()]
+        if self.layout == UNCLEAR and not fitting(roles):
+            shown = [name for name in names if name != FILE][:20]
+            raise BattlesError(
+                f"{files}: no columns are known to hold two models and who won. Its "
+                f"columns are {shown}. If their names are unusual, give --columns "
+                f"NAME=ROLE, or roles in a mapping ({inspect}); the page 'Reshape your "
+                "file' has shapes that are read."
+            )
+        if not entries:
+            return
+        n, them = len(entries), "them" if len(entries) > 1 else "it"
+        questions = "; ".join(self.unclear[:4]) + (f"; and {n - 4} more" * (n > 4))
+        advice = f"Write {them} into a mapping: {inspect}, then {rank}."
+        if self.path:
+            advice = f"Change {', '.join(entries[:4])} of {self.path}."
+        raise BattlesError(
+            f"{files}: {n} {'things are' if n > 1 else 'thing is'} unclear "
+            f"({questions}). {advice}"
+        )
 
 
 def _quoted(value: Any) -> str:

@@ -128,7 +128,6 @@ def read_tables(
         with located(label):
             tables.append(as_table(
                 frame, tool, label, stem=stem_of(name), twice=twice,
-                is_text=frame.attrs.pop("is_text", False),
                 source=shlex.quote(name), drop_invalid=drop_invalid,
             ))  # fmt: skip
     source = shlex.join([*names, *flags])
@@ -142,7 +141,6 @@ def read_tables(
         source=source,
         format=tables[0].format if len({t.format for t in tables}) == 1 else "auto",
         is_standard=all(table.is_standard for table in tables),
-        is_text=any(table.is_text for table in tables),
         is_counted=any(table.is_counted for table in tables),
     )
 

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._crossfit import item_effects as treatments
+from skanchor._crossfit.fits import FullFit
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.stages import FittedStages, fit_stages
 from skanchor._crossfit.state import HeldOut, StoredFits
-from skanchor._diagnostics import FitSums, ItemCheck
+from skanchor._diagnostics.collect import ItemCheck
+from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from skanchor._diagnostics import partial_effects
+from skanchor._diagnostics.judges import partial_effects
 from skanchor.exceptions import BattlesError
 from skanchor.pipeline import AnchorPipeline
 from skanchor.plotting import _canvas as canvas

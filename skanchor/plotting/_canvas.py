@@ -226,6 +226,16 @@ def dots(ax: Axes, x: Any, y: Any, **more: Any) -> None:
     ax.errorbar(x, y, linestyle="none", **(look | more))
 
 
+def dots_of_kinds(
+    ax: Axes, kinds: Iterable[tuple[Any, dict[str, Any]]], x: Any, y: Any, **errors: Any
+) -> None:
+    """Draw estimates, those of each kind of rows in a look of their own."""
+    for rows, look in kinds:
+        if rows.any():
+            arms = {name: error[..., rows] for name, error in errors.items()}
+            dots(ax, x[rows], y[rows], **arms, **look)
+
+
 def not_determined(
     ax: Axes, rows: Iterable[int], limits: pd.DataFrame, digits: int = 2
 ) -> None:

@@ -134,17 +134,16 @@ class LeftOutDisplay(canvas.TableDisplay):
         middle = (table["score"].mean(),) * 2
         ax.axline(middle, slope=1.0, color=canvas.OLD, linestyle="--", linewidth=1)
         good = table["compatible"].astype(bool)
-        for rows, face, label in (
-            (good, canvas.NEW, "compatible with people"),
-            (~good, "white", "not compatible"),
-        ):
-            part = table[rows]
-            if len(part):
-                canvas.dots(
-                    ax, part["true_score"], part["score"], label=label, ecolor="0.6",
-                    xerr=z * part["true_error"], yerr=canvas.arms(part),
-                    markerfacecolor=face,
-                )  # fmt: skip
+        look = {"ecolor": "0.6", "label": "compatible with people"}
+        hollow = {"markerfacecolor": "white", "label": "not compatible"}
+        canvas.dots_of_kinds(
+            ax,
+            [(good, look), (~good, look | hollow)],
+            table["true_score"],
+            table["score"],
+            xerr=z * table["true_error"].to_numpy(),
+            yerr=canvas.arms(table),
+        )
         ax.margins(y=0.08)
         self._name(ax, table if len(table) <= MOST_NAMES else table[~good])
         ax.set_xlabel("score by the model's own votes (logits)")
@@ -164,22 +163,13 @@ class LeftOutDisplay(canvas.TableDisplay):
         shown = table.loc[distance.abs().nlargest(MOST_NAMES).index]
         names = canvas.shorten(shown.index.tolist())
         points = shown[["true_score", "score"]].to_numpy(dtype=float)
-        written: list[Any] = []
         for name, (x, y) in zip(names, points, strict=True):
-            # Away from the diagonal there is room; if not, one of the other corners.
-            side = -1 if y > x else 1
-            for right, up in np.array([(1, -1), (1, 1), (-1, -1), (-1, 1)]) * side:
-                text = ax.annotate(
-                    name, (x, y), (6 * right, 5 * up), textcoords="offset points",
-                    ha="left" if right > 0 else "right",
-                    va="bottom" if up > 0 else "top", fontsize=7.5,
-                )  # fmt: skip
-                box = text.get_window_extent()
-                is_free = not any(box.overlaps(other) for other in written)
-                if is_free or (right, up) == (-side, side):
-                    break
-                text.remove()
-            written.append(box)
+            # Away from the diagonal there is room.
+            side, place = (-1, "right") if y > x else (1, "left")
+            ax.annotate(
+                name, (x, y), (6 * side, -5 * side), textcoords="offset points",
+                ha=place, va="bottom" if y > x else "top", fontsize=7.5,
+            )  # fmt: skip
 
 
 @dataclass(eq=False, repr=False)

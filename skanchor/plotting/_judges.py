@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtri
 
-from skanchor._diagnostics import judge_errors
+from skanchor._diagnostics.judges import judge_errors
 from skanchor._sample.sample import Sample
 from skanchor.pipeline import AnchorPipeline
 from skanchor.plotting import _canvas as canvas

@@ -110,17 +110,11 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         at = np.arange(len(board))
         # Mean score of the historical models, or score of the anchor.
         ax.axvline(self.scale.value, color=canvas.FAINT, zorder=0)
-        for who, color, marker, label in (
-            (~is_new, canvas.OLD, "o", "historical"),
-            (is_new, canvas.NEW, "D", "new"),
-        ):
-            rows = who & known
-            if rows.any():
-                part = board[rows]
-                canvas.dots(
-                    ax, part["score"], at[rows], xerr=canvas.arms(part), label=label,
-                    color=color, marker=marker,
-                )  # fmt: skip
+        kinds = [
+            (known & ~is_new, {"label": "historical", "color": canvas.OLD}),
+            (known & is_new, {"label": "new", "marker": "D"}),
+        ]
+        canvas.dots_of_kinds(ax, kinds, board["score"], at, xerr=canvas.arms(board))
         canvas.not_determined(ax, at[~known], board[~known], self.scale.digits)
         canvas.name_axis(ax, board.index.tolist(), is_new)
         self._write_rank_sets(ax)
@@ -258,17 +252,13 @@ class ContrastDisplay(canvas.ResultDisplay):
         at = np.arange(len(table))
         ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
         known = np.isfinite(table[["low", "high"]].to_numpy()).all(axis=1)
-        for proven, face, label in (
-            (True, canvas.NEW, "decided, all together"),
-            (False, "white", "not decided"),
-        ):
-            rows = known & (self.decided == proven)
-            if rows.any():
-                part = table[rows]
-                canvas.dots(
-                    ax, part["difference"], at[rows], marker="D", label=label,
-                    xerr=canvas.arms(part, "difference"), markerfacecolor=face,
-                )  # fmt: skip
+        hollow = {"marker": "D", "markerfacecolor": "white", "label": "not decided"}
+        kinds = [
+            (known & self.decided, {"marker": "D", "label": "decided, all together"}),
+            (known & ~self.decided, hollow),
+        ]
+        xerr = canvas.arms(table, "difference")
+        canvas.dots_of_kinds(ax, kinds, table["difference"], at, xerr=xerr)
         canvas.not_determined(ax, at[~known], table[~known])
         canvas.name_axis(ax, table.index.tolist(), self.contrasts.get("is_new"))
         ax.tick_params(axis="x", top=False, labeltop=False)

@@ -12,7 +12,7 @@ from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
-    from skanchor._diagnostics import FitSums
+    from skanchor._diagnostics.sums import FitSums
     from skanchor._estimators.riesz import RieszDebiaser
     from skanchor._model.fit import Fit
     from skanchor._model.item_effects import ItemCovariance

@@ -226,15 +226,12 @@ class Facts:
         """Distinct warnings, and one for each threshold of the diagnostics crossed."""
         if not isinstance(self.fitted, RankingEstimator):
             return list(self.earlier)
-        after = getattr(self.fitted, "warnings_", ())
-        # Of many similar warnings, five were issued and one about the others. Those
-        # before the fit may hold these; the estimator holds all.
-        issued = {(type(warning), str(warning)) for warning in in_short(after)}
-        before = [one for one in self.earlier if (type(one), str(one)) not in issued]
         log = WarningLog()
         # The fit issues one warning for all thresholds; here they come one by one.
         log.found = [
-            one for one in (*before, *after) if not isinstance(one, DiagnosticWarning)
+            one
+            for one in (*self.earlier, *getattr(self.fitted, "warnings_", ()))
+            if not isinstance(one, DiagnosticWarning)
         ]
         if self.diagnostics is not None:
             log.found += self.diagnostics.findings()

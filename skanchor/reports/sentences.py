@@ -1,7 +1,7 @@
 """What a report says in sentences: the answer, what to distrust, what to do next.
 
 Here the numbers of a sentence are chosen and its case is decided. The words are in
-``templates/sentences.jinja``.
+``templates/answer.jinja`` and ``templates/sentences.jinja``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skanchor.reports.wording import say, words
 from skanchor.warning_log import in_short
 
 if TYPE_CHECKING:
-    from skanchor._diagnostics import IntervalCheck
+    from skanchor._diagnostics.interval_check import IntervalCheck
     from skanchor.reports.facts import Facts
 
 IN_FULL = 3
@@ -43,7 +43,9 @@ def answer(facts: Facts) -> list[str]:
     """Which ranks the new models have, and how sure that is; one text a paragraph."""
     shown = [_standing(facts, model) for model in facts.new_models[:IN_FULL]]
     mix = [f"{percent(share)} {label(name)}" for name, share in facts.inputs["mix"]]
-    return say("answer", facts, shown, mix, len(facts.new_models) - len(shown))
+    more = len(facts.new_models) - len(shown)
+    # In a template of its own, as most commands print nothing else.
+    return say("answer", facts, shown, mix, more, template="answer.jinja")
 
 
 def _standing(facts: Facts, model: Any) -> dict[str, Any]:

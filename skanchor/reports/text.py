@@ -1,9 +1,10 @@
-"""The text of a result, for a terminal or a file."""
+"""A result in every form that is printed or written."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,7 @@ PROSE = 79
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """An answer as text, as data and as tables.
+    """A result as text, as data and as tables.
 
     Attributes
     ----------
@@ -29,60 +30,49 @@ class Readout:
         Name of the note below the tables.
     frame : DataFrame
         The numbers, whose index names the rows.
-    record : mapping
-        What its JSON holds.
+    record : callable
+        Returns what its JSON holds.
     tables : sequence of Table
         The tables that people read.
     lines : sequence of str
         Sentences above the tables.
+    template : str
+        Name of the template of its text.
     values : mapping
         What else the template reads.
     """
 
     kind: str
     frame: pd.DataFrame
-    record: Mapping[str, Any]
+    record: Callable[[], Mapping[str, Any]]
     tables: Sequence[Table]
     lines: Sequence[str] = ()
+    template: str = "readout"
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for strict JSON."""
-        record = {"schema_version": SCHEMA_VERSION, **self.record}
+        record = {"schema_version": SCHEMA_VERSION, **self.record()}
         plain: dict[str, Any] = as_json_value(record)
         return plain
 
     def to_text(self, width: int | None = None, coloured: bool = False) -> str:
         """Sentences, tables and a note; as of `render_text`."""
-        known: dict[str, Any] = {"lines": self.lines, "tables": self.tables}
-        known |= {"kind": self.kind, **self.values}
-        return render_text("readout", width, coloured, **known)
+        known = {"kind": self.kind, "lines": self.lines, "tables": self.tables}
+        return render_text(self.template, width, coloured, **known, **self.values)
 
 
-class Ranking:
-    """A run as text, as data and as tables; each form is made when it is read."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The leaderboard, whose index names the models."""
-        return self.facts.models
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """The leaderboard as people read it."""
-        return [board_table(self.facts)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for strict JSON."""
-        return record_of(self.facts)
-
-    def to_text(self, width: int | None = None, coloured: bool = False) -> str:
-        """The leaderboard, the answer and the facts; as of `render_text`."""
-        known = {"board": self.tables[0], "answer": answer(self.facts)}
-        return render_text("rank", width, coloured, facts=self.facts, **known)
+def ranking(facts: Facts) -> Readout:
+    """A run: the leaderboard, the answer and the facts."""
+    return Readout(
+        "rank",
+        facts.models,
+        partial(record_of, facts),
+        [board_table(facts)],
+        answer(facts),
+        template="rank",
+        values={"facts": facts},
+    )
 
 
 def render_text(
@@ -105,13 +95,10 @@ def render_text(
     -------
     str
     """
-    text: str = (
-        environment()
-        .get_template(f"{template}.txt")
-        .render(
-            table=lambda one: one.to_text(width, coloured),
-            width=min(width or PROSE, PROSE),
-            **values,
-        )
+    made = environment().get_template(f"{template}.txt")
+    text: str = made.render(
+        table=lambda one: one.to_text(width, coloured),
+        width=min(width or PROSE, PROSE),
+        **values,
     )
     return text.strip("\n") + "\n"

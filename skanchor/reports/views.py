@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,14 @@ def favours_table(favours: pd.DataFrame, model: Any, level: float) -> Table:
     shown = table[[*names, "ratio_favour", "ratio_position"]].dropna(axis=1, how="all")
     caption = f"Unrecorded favours that would change where {label(model)} stands"
     return Table.of("favours", shown, f"{caption} ({percent(level)})")
+
+
+def tables_by_model(
+    name: str, frame: pd.DataFrame, models: Iterable[Any] | None = None, **more: Any
+) -> list[Table]:
+    """Rows of each new model, or of some, in a table of its own."""
+    chosen = frame.index.unique("model") if models is None else models
+    return [Table.of(name, frame.loc[one], str(one), **more) for one in chosen]
 
 
 def judges_table(judges: pd.DataFrame) -> Table:

@@ -54,9 +54,9 @@ def words(template: str = "sentences.jinja") -> Any:
     return environment().get_template(template).module
 
 
-def say(macro: str, *values: Any) -> list[str]:
+def say(macro: str, *values: Any, template: str = "sentences.jinja") -> list[str]:
     """Paragraphs of a macro, each on one line; names keep their blanks."""
-    text = getattr(words(), macro)(*values)
+    text = getattr(words(template), macro)(*values)
     paragraphs = re.split(r"\n[ \t]*\n", text)
     lines = [re.sub(r"\s*\n\s*", " ", one).strip() for one in paragraphs]
     return list(filter(None, lines))

@@ -7,8 +7,8 @@ from skanchor.results._board import new_by_score as new_by_score
 from skanchor.results._board import strongest_first as strongest_first
 from skanchor.results._contexts import ContextResult
 from skanchor.results._contexts import context_mix as context_mix
-from skanchor.results._point import PointResult
 from skanchor.results._ranking import RankingResult
+from skanchor.results._scores import PointResult
 
 __all__ = [
     "AnchorResult",

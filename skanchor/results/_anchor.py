@@ -18,7 +18,7 @@ from skanchor.results._ranking import RankingResult
 
 if TYPE_CHECKING:
     from skanchor._crossfit.folds import FoldPlan
-    from skanchor._diagnostics import Diagnostics
+    from skanchor._diagnostics.report import Diagnostics
 
 
 def pad_scores(

@@ -81,3 +81,8 @@ def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     parts = json.loads(run("inspect", path, "--no-new", "--json")[1])
     parts = parts["connected_by_people"]
     assert sorted(map(sorted, parts)) == [["u", "v"], ["x", "y"]]
+
+
+def test_a_misspelt_role_is_refused(run, battles):
+    code, _, (error,) = run("inspect", battles, "--columns", "judge=judg")
+    assert code == 2 and "a role is one of model_a, model_b, winner" in error

@@ -16,7 +16,7 @@ from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 from skanchor.simulation import simulate_battles
 
 FAST = ["--set", "cv=2"]
@@ -24,7 +24,7 @@ FAST = ["--set", "cv=2"]
 
 def text_of(anchor):
     """What the program prints of a fitted pipeline."""
-    return Ranking(Facts(anchor)).to_text()
+    return ranking(Facts(anchor)).to_text()
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_groups_by_the_old_or_the_new_name(run, whole, battles):
     assert (code, err) == (0, [])
     assert grouped != plain and "\nGroups: none; rows count as independent.\n" in plain
     assert whole[1] == grouped
-    flags = ["--columns", "prompt_id=topic", "--groups"]
+    flags = ["--columns", "prompt_id=keep as topic", "--groups"]
     assert "\nGroups: prompt_id.\n" in grouped
     for name in ("prompt_id", "topic"):
         renamed = run("rank", battles, *FAST, *flags, name)[1]

@@ -21,7 +21,7 @@ NEW = "ivory-lynx"
 @pytest.fixture
 def fitted(monkeypatch, anchor):
     """Commands with this fixture read a fit that is there."""
-    for module in ("plan.fit_rows", "sensitivity.fit.fit_rows"):
+    for module in ("plan.fit_rows", "sensitivity.rank.fit_rows"):
         monkeypatch.setattr(f"skanchor._cli.{module}", lambda options: anchor)
 
 
@@ -104,8 +104,8 @@ def test_methods_share_ties_counts_and_position_effects(record, tmp_path):
 
 
 def test_plan(run, record, anchor, fitted, tmp_path):
-    worth = anchor.worth("jade-finch").table
-    found = record("plan", *FAST, "--model", "jade-finch")["worth"]
+    worth = anchor.worth().table
+    found = record("plan", *FAST)["worth"]
     np.testing.assert_allclose(numbers(found, worth.columns), worth.to_numpy(float))
     outlook = anchor.outlook([0.2, 0.01])
     found = record("plan", *FAST, "--widths", "0.2", "0.01")["rows"]
@@ -131,11 +131,6 @@ def test_sensitivity(run, record, anchor, fitted, tmp_path):
     assert run("sensitivity", *FAST, "-o", path) == (0, "", [])
     read = pd.read_csv(path, index_col=["model", "opponent"])
     assert read["gamma_sign"].tolist() == pytest.approx(gamma)
-    family = [NEW, "dusty-lark"]
-    flags = ["--family", *family, "--favouring", "judge-beta"]
-    found = record("sensitivity", *FAST, *flags)["breakdown"]
-    alone = anchor.breakdown("family", judges=["judge-beta"], family=family)
-    assert [row["weakest_judge"] for row in found] == alone["weakest_judge"].tolist()
 
 
 def test_few_rows(run, record, tmp_path):

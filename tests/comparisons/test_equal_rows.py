@@ -20,14 +20,10 @@ def columns_of(case, rng):
     codes = rng.integers(-2, 4, n)
     if case == "codes":
         return codes, rng.integers(0, 3, n), constant(1.0, n)
-    if case == "halves":
-        return codes, rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], n)
     if case == "fractions":
         return rng.choice([0.2, 1 / 3, 7.0, -1e300], n), codes
     if case == "far apart":
         return rng.choice([-(2**60), 3, 2**61], n), codes
-    if case == "flags":
-        return rng.random(n) < 0.5, codes
     if case == "many columns":
         # Their product is beyond the range of integers.
         return tuple(rng.integers(0, 1000, 40)[rng.integers(0, 40, (30, n))])
@@ -36,7 +32,7 @@ def columns_of(case, rng):
 
 @pytest.mark.parametrize(
     "case",
-    ["codes", "halves", "fractions", "far apart", "flags", "many columns", "distinct"],
+    ["codes", "fractions", "far apart", "many columns", "distinct"],
 )
 def test_kinds_are_those_of_sorted_rows(case):
     columns = columns_of(case, np.random.default_rng(3))

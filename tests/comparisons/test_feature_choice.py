@@ -15,7 +15,7 @@ from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -126,7 +126,7 @@ def test_the_result_knows_what_was_used(anchor):
         ("length", "markdown"), ("score_a", "score_b"), "prompt_id", n_ties=769
     )
     assert pickle.loads(pickle.dumps(anchor.result_)).inputs == used
-    text = Ranking(Facts(anchor)).to_text()
+    text = ranking(Facts(anchor)).to_text()
     for line in (
         "Features: length, markdown.",
         "Columns ignored: score_a, score_b.",

@@ -128,20 +128,3 @@ def test_labels_in_a_list_keep_their_types():
                 find_groups(groups, table, 3)
     with pytest.raises(BattlesError, match="missing values, the first in row 1"):
         find_groups(["p", float("nan"), "q"], None, 3)
-
-
-def test_long_columns_of_objects_may_bring_new_ones_late():
-    rng = np.random.default_rng(0)
-    n = 150_000
-    names = np.array(["fox", "elk", "".join(["f", "ox"]), "yak", "owl"], dtype=object)
-    a = rng.integers(0, 3, n)
-    a[-10:] = [3, 4] * 5
-    b = np.where(names[a] == "elk", 0, 1)
-    # Neither column lies in one piece.
-    battles = np.column_stack([names[a], names[b]])
-    X = Comparisons.from_battles(
-        pd.DataFrame({"model_a": battles[:, 0], "model_b": battles[:, 1]}, dtype=object)
-    )
-    assert X.models.tolist() == ["elk", "fox", "owl", "yak"]
-    assert_array_equal(X.models[X.left], names[a])
-    assert_array_equal(X.models[X.right], names[b])

@@ -19,12 +19,13 @@ from skanchor import (
     JudgeCalibrator,
     _assembly,
 )
-from skanchor._diagnostics import FitSums, check_arrivals
+from skanchor._diagnostics.arrivals import check_arrivals
+from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"
@@ -239,7 +240,7 @@ def test_disagreement_is_told_and_widens_the_interval():
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
     said = [str(f) for f in diagnostics.findings() if f.code == "disagreement"]
     assert len(said) == 1 and "more than about any old model" in said[0]
-    text = " ".join(Ranking(Facts(anchor)).to_text().split())
+    text = " ".join(ranking(Facts(anchor)).to_text().split())
     assert "Judges disagree about 'new-model'" in text
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor._diagnostics import judge_errors, partial_effects
+from skanchor._diagnostics.judges import judge_errors, partial_effects
 from skanchor.datasets import load_demo
 
 JUDGE = "judge-beta"

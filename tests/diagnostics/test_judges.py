@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, Comparisons, JudgeCalibrator
 from skanchor._battles import decide_roles
-from skanchor._diagnostics import judge_table
+from skanchor._diagnostics.judges import judge_table
 from skanchor._sample.sample import Sample
 from skanchor.bias import AutoBias, LinearBias
 from skanchor.simulation import simulate_battles

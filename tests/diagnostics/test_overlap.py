@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor._diagnostics._sums import (
+from skanchor._diagnostics.sums import (
     feature_overlap,
     historical_features,
 )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from skanchor._battles.features import smells_of_outcome
-from skanchor.features.counts import (
+from skanchor.features.response import (
     STYLE,
     SURFACE,
     arena_counts,

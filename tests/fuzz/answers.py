@@ -14,7 +14,7 @@ from skanchor.bootstrap import Bootstrapped
 from skanchor.exceptions import SeparationWarning
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 
 CLOSE = 2e-5
 
@@ -44,7 +44,7 @@ def check(method, case):
         method.summary()
         str(method.result_.diagnostics)
         json.dumps(to_dict(method), allow_nan=False)
-        Ranking(Facts(method)).to_text()
+        ranking(Facts(method)).to_text()
 
 
 def known_rows(method, case):

@@ -435,3 +435,74 @@ def test_a_rating_of_minus_one_is_no_score(tmp_path):
     with pytest.warns(DataWarning, match="1 of 3 rows hold no verdict"):
         X = Mapping.propose(frame).apply(frame)[0]
     assert set(X["model_a"]) | set(X["model_b"]) == {"elk", "yak"}
+
+
+# ------------------------------------------------------ what could mislead in silence
+def test_labels_of_judges_in_a_column_of_another_name_are_asked_about():
+    frame = pd.DataFrame({"model_a": "elk", "model_b": "owl", "winner": [A, B]})
+    mapping = Mapping.propose(frame.assign(adjudicator=["gpt-4", "claude"]))
+    assert mapping.columns["adjudicator"].is_open
+    both = frame.assign(judge="human", engine=["gpt-4", "claude"])
+    assert Mapping.propose(both).columns["engine"].meaning == "keep"
+
+
+@pytest.mark.parametrize(
+    ("results", "due"),
+    [((1, 0), ["win", "loss"]), ((0.5, 0.5), [TIE]), ((3, 0), ["?", "?"])],
+)
+def test_points_are_no_results(results, due):
+    frame = LONG.assign(won=results * 12)
+    outcomes = Mapping.propose(frame).outcomes
+    assert [one.meaning for one in outcomes.values()] == due
+    one_win = frame.assign(won=[3, 0] * 9 + [1, 1] * 3)
+    mapping = Mapping.propose(one_win)
+    assert len(mapping.unclear) == 3
+    assert "  0 = loss, 1 = tie, 3 = win" in mapping.notes
+
+
+def test_counts_are_declared_by_columns_alone():
+    odd = COUNTS.rename(columns={"wins_a": "x", "wins_b": "y"})
+    given = {"x": "wins_a", "y": "wins_b"}
+    X, y, counts = Mapping.propose(odd, columns=given).apply(odd)
+    assert meant(X.assign(winner=y), counts) == meant(T)
+    X, y, counts = Mapping.propose(
+        table := T.assign(n=3), columns={"n": "count"}
+    ).apply(table)
+    assert counts.tolist() == [3] * 12
+    with pytest.raises(BattlesError, match="is no number of comparisons"):
+        Mapping.propose(table.assign(n=0.5), columns={"n": "count"}).apply(
+            table.assign(n=0.5)
+        )
+
+
+def test_people_among_scores_are_people(tmp_path):
+    frame = pd.DataFrame([("p", "elk", 4), ("p", "owl", 2)])
+    frame.columns = ["prompt_id", "model", "score"]
+    found = read_battles(written(frame.assign(judge="Human"), tmp_path / "s.csv"))
+    assert found["judge"].tolist() == ["human"]
+
+
+def test_a_file_of_no_layout_has_a_mapping_to_edit(tmp_path):
+    table = named("erstes", "zweites", winner="urteil")
+    mapping = Mapping.propose(table)
+    assert mapping.layout == "?" and mapping.columns["erstes"].is_open
+    roles = {"erstes": A, "zweites": B, "urteil": "winner"}
+    outcomes = {A: A, B: B, TIE: TIE}
+    mapping.edited(columns=roles, outcomes=outcomes).to_toml(
+        path := tmp_path / "m.toml"
+    )
+    X, y, _ = Mapping.from_toml(path).apply(table)
+    assert meant(X.assign(winner=y)) == meant(T)
+
+
+def test_an_unclear_mapping_names_its_entries(tmp_path):
+    table = named(outcome=words("A", "B", "hm"))
+    Mapping.propose(table).to_toml(path := tmp_path / "m.toml")
+    with pytest.raises(BattlesError) as caught:
+        Mapping.from_toml(path).apply(table)
+    assert f'Change "hm" in [outcomes] of {path}.' in str(caught.value)
+    with pytest.raises(BattlesError) as caught:
+        Mapping.from_toml(path).edited(outcomes={"hm": TIE}).apply(
+            table.replace("hm", "um")
+        )
+    assert f"add it to [outcomes] of {path}." in str(caught.value)

@@ -19,7 +19,7 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._crossfit.full_fit import with_item_effects
+from skanchor._crossfit.fits import with_item_effects
 from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._sample.admission import admit_to_ranking

@@ -8,13 +8,13 @@ import pytest
 from reports.made_results import NASTY, made_result
 
 from skanchor import AnchorPipeline
-from skanchor._diagnostics import KINDS
+from skanchor._diagnostics.report import KINDS
 from skanchor.exceptions import DataWarning, WeakJudgeWarning
 from skanchor.reports import to_dict, write_report
 from skanchor.reports.facts import Facts
 from skanchor.reports.page import render_page
 from skanchor.reports.record import record_of
-from skanchor.reports.text import Ranking
+from skanchor.reports.text import ranking
 from skanchor.reports.wording import words
 from skanchor.simulation import simulate_battles
 
@@ -165,7 +165,7 @@ def test_warnings_are_listed_once_and_many_alike_in_short(anchor):
     ]
     facts = Facts(anchor, earlier=[read, *alike, read])
     assert len(record_of(facts)["warnings"]) == 31
-    text = " ".join(Ranking(facts).to_text().split())
+    text = " ".join(ranking(facts).to_text().split())
     assert text.count("2 rows hold no verdict.") == 1 and text.count("Judge 'j-") == 5
     assert "and 20 more" in text
     assert Page(render_page(facts)).text.count("Judge 'j-") == 5
@@ -235,7 +235,7 @@ def test_a_narrow_terminal_keeps_names_and_numbers_whole(anchor, name, width, go
     facts.models = (
         anchor.leaderboard().rename({"amber-otter": name}).rename_axis("model")
     )
-    text = Ranking(facts).to_text(width=width)
+    text = ranking(facts).to_text(width=width)
     columns = ["Standard error", "Human rows", "Judge rows"]
     left_out = text.partition("Columns left out: ")[2].split("\n")[0]
     assert left_out == ", ".join(columns[3 - gone :])
@@ -251,7 +251,7 @@ def test_odd_names_are_harmless_in_a_terminal_and_in_tables():
     names = ["[red]x[/red]", "esc\x1b[2J", "a|b", "模型", "50 % & $x$"]
     result = made_result(names=names, n_new=1, unbounded=np.arange(5) == 1)
     facts = Facts(result)
-    text = Ranking(facts).to_text(width=80)
+    text = ranking(facts).to_text(width=80)
     assert "[red]x[/red]" in text and "\x1b" not in text and "?" in text
     assert "the data do not determine the score" in " ".join(text.split())
     from skanchor.reports.views import board_table

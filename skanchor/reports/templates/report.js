@@ -6,8 +6,7 @@
 
   // Cells begin with their number: 0.80 to 1.13, 1–2, < 0.001, 1,200, 61 %.
   const number = (cell) => {
-    if (/^(never|more|\?|∞)/.test(cell)) return Infinity;
-    if (cell === "now") return 0;
+    if (/^[?∞]/.test(cell)) return Infinity;
     const value = parseFloat(cell.replace("−", "-").replace(/[<,]/g, ""));
     return Number.isNaN(value) ? -Infinity : value;
   };

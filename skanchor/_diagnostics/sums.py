@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -67,12 +66,6 @@ class HistoricalFeatures:
         chosen = np.linspace(0, n - 1, MAX_ROWS).astype(np.intp)
         return replace(self, contrasts=self.contrasts[chosen], times=self.times[chosen])
 
-    @cached_property
-    def _system(self) -> SymmetricSystem:
-        """Covariance of the contrasts."""
-        weighted = self.contrasts.T * self.times
-        return SymmetricSystem.of(weighted @ self.contrasts / self.times.sum())
-
     def overlap(
         self, fresh: Array, others: Array, times: Array
     ) -> tuple[float, float, float]:
@@ -95,15 +88,14 @@ class HistoricalFeatures:
         # The ratio of two normal densities with one covariance: a linear discriminant.
         # Historical pairs have no direction, so that they enter in both orders.
         shift = times @ (fresh - others) / n
-        tilt = self.contrasts @ self._system.solve(shift)
-        tilt = np.concatenate([tilt, -tilt])
-        ratio = np.exp(tilt - tilt.max())
+        each = self.times / self.times.sum()
+        covariance = SymmetricSystem.of((self.contrasts.T * each) @ self.contrasts)
+        tilt = self.contrasts @ covariance.solve(shift)
+        ratio = np.exp(np.array([tilt, -tilt]) - np.abs(tilt).max())
         # Effective share of the historical rows once they are weighted by the ratio:
         # (sum r)^2 / (n sum r^2). The largest ratio is one, as it was divided out.
-        each = np.tile(self.times, 2)
-        mean = float(each @ ratio / each.sum())
-        effective = mean**2 * each.sum() / float(each @ ratio**2)
-        return float(outside), effective, 1.0 / mean
+        mean, square = ((ratio**power @ each).mean() for power in (1, 2))
+        return float(outside), float(mean**2 / square), float(1.0 / mean)
 
 
 def historical_features(sample: Sample) -> Iterator[HistoricalFeatures | None]:

@@ -15,9 +15,9 @@ from skanchor._battles import HUMAN, Comparisons, align
 from skanchor._battles.checks import graded_in_part, graded_verdicts
 from skanchor._battles.labels import label_index
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
-from skanchor._diagnostics._arrivals import ArrivalCheck
-from skanchor._diagnostics._report import Diagnostics
-from skanchor._diagnostics._sums import FitSums, feature_overlap, historical_features
+from skanchor._diagnostics.arrivals import ArrivalCheck
+from skanchor._diagnostics.report import Diagnostics
+from skanchor._diagnostics.sums import FitSums, feature_overlap, historical_features
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.influence import group_matrix
 from skanchor._model.layout import PEOPLE

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtr
 
 from skanchor._battles.labels import label_index
-from skanchor._diagnostics._sums import N_TESTED, FitSums
+from skanchor._diagnostics.sums import N_TESTED, FitSums
 from skanchor._model.fit import Fit
 from skanchor._model.layout import without_rounding
 from skanchor._model.linalg import SymmetricSystem

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from skanchor._battles import HUMAN
-from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
-from skanchor._diagnostics._interval_check import IntervalCheck
+from skanchor._diagnostics.arrivals import DISAGREE, TOGETHER, ArrivalCheck
+from skanchor._diagnostics.interval_check import IntervalCheck
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.warning_log import in_short, is_heard, warn
 

@@ -151,30 +151,23 @@ class IntervalCheck:
         """
         errors = table[["standard_error", "true_error"]].to_numpy(np.float64)
         known = np.isfinite(errors).all(axis=1) & (errors[:, 0] > 0)
-        tested, own = table[known], (errors[known] ** 2).sum(axis=1)
+        own = (errors[known] ** 2).sum(axis=1)
         sampling, items = np.diag(own), np.zeros((len(own), len(own)))
         if row_parts is not None and item_parts is not None:
             parts = (np.asarray(one, float)[known] for one in (row_parts, item_parts))
             sampling, items = (part @ part.T for part in parts)
-        misses = _Misses(tested, sampling + items, items, item_df)
+        misses = _Misses(table[known], sampling + items, items, item_df)
         compatible, coverage_p = misses.coverage()
         largest = misses.largest() if len(own) else None
         top = misses.top() if len(own) else None
         direction = misses.direction() if len(own) > 2 else None
         tests = (test for test in (largest, top, direction) if test is not None)
         p_values = [coverage_p, *(test.p_value for test in tests)]
+        together = min(1.0, len(p_values) * min(p_values))
         return cls(
-            table.join(misses.table),
-            level,
-            largest,
-            top,
-            direction,
-            compatible,
-            len(tested),
-            coverage_p,
-            min(1.0, len(p_values) * min(p_values)),
-            item_effects,
-        )
+            table.join(misses.table), level, largest, top, direction, compatible,
+            len(own), coverage_p, together, item_effects,
+        )  # fmt: skip
 
 
 class _Misses:
