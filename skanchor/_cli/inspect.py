@@ -32,12 +32,8 @@ def inspect(options: argparse.Namespace) -> None:
         from skanchor.reports.overview import overview
 
         X, y, counts = read_table(options, read)
-        if counts is not None:
-            # One row for each comparison, as all that follows counts rows.
-            at = X.index.repeat(counts)
-            X, y = X.drop(columns="count").loc[at].reset_index(drop=True), y[at]
         new = [] if options.no_new else options.new
-        found = overview(X, y, groups_of(X, options.groups), new)
+        found = overview(X, y, groups_of(X, options.groups), new, counts)
     print_result((_as_json if options.json else _as_text)(mapping, found))
 
 

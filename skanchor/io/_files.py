@@ -209,10 +209,9 @@ def _encoding_of(head: bytes) -> str:
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name
-    # In UTF-16 without a mark, plain letters have a zero byte each.
-    for name, at in (("utf-16-le", 1), ("utf-16-be", 0)):
-        if 4 * head[at::2].count(0) > len(head) and not head[1 - at :: 2].count(0):
-            return name
+    if b"\0" in head:
+        # In UTF-16 without a mark, plain letters have a zero byte each.
+        raise ValueError("it holds zero bytes; give its encoding, such as utf-16-le.")
     return "utf-8"
 
 

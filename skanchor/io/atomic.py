@@ -9,9 +9,6 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Errors of file systems without hard links.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-
 
 def check_writable(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
     """Raise if `write_atomically` could not write a file; do not change the file.
@@ -101,7 +98,11 @@ def write_atomically(
             os.chmod(draft, stat.S_IMODE(mode))
         if check is not None:
             check()
-        _put(draft, os.path.realpath(path), overwrite)
+        target = os.path.realpath(path)
+        if not overwrite:
+            # Of several writers one makes the file, whose place the draft then takes.
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        os.replace(draft, target)
 
 
 @contextmanager
@@ -132,20 +133,6 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     finally:
         os.unlink(lock)
-
-
-def _put(draft: str, target: str, overwrite: bool) -> None:
-    """Rename the complete draft to the target."""
-    if not overwrite:
-        try:
-            # Unlike renaming, a hard link fails where the target exists.
-            return os.link(draft, target)
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-        if os.path.exists(target):
-            raise _os_error(errno.EEXIST, target)
-    os.replace(draft, target)
 
 
 @contextmanager

@@ -57,7 +57,6 @@ FORMATS = {
     "b.txt": T.to_csv(index=False, sep="|").encode(),
     "semicolons.csv": T.to_csv(index=False, sep=";").encode("utf-8-sig"),
     "utf16.csv": T.to_csv(index=False).encode("utf-16"),
-    "without_mark.csv": T.to_csv(index=False).encode("utf-16-le"),
     "b.jsonl": LINES,
     "b.json": T.to_json(orient="records").encode(),
     "wrapped.json": json.dumps({"at": 3, "data": T.to_dict("records")}).encode(),
@@ -108,6 +107,8 @@ BAD = {
                   "it is not utf-8; give its encoding, such as cp1252"),
     "ragged_latin.csv": (HEAD + "x,human\né,y,human,model_a\n".encode("cp1252"),
                          "it is not utf-8"),
+    "without_mark.csv": (CSV.decode().encode("utf-16-le"),
+                         "give its encoding, such as utf-16-le"),
     "surrogate.jsonl": (
         b'{"model_a": "x", "model_b": "y"}\n{"model_a": "\\ud800", "model_b": "y"}\n',
         "row 1 holds half a character"),
