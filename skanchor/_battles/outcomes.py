@@ -93,7 +93,7 @@ class Outcomes:
         if (codes < 0).any():
             raise BattlesError(
                 f"y has {(codes < 0).sum()} missing outcomes, the first in row "
-                f"{int(np.argmin(codes))}. Drop those battles (drop_invalid=True)."
+                f"{int(np.argmin(codes))}. Drop them, or read files with drop_invalid."
             )
         labels = labels.tolist()
         if not all(isinstance(label, str) for label in labels):

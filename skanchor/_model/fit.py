@@ -140,13 +140,15 @@ class Fit:
 
     def centred(self, information: Array) -> Array:
         """Information with the zero of the scores fixed."""
-        centring = self.layout.centring
+        at = self.layout.scores
+        centring, found = self.layout.centring[:, at], information.copy()
         # Of the size of the information on scores, whatever the units of other columns
         # are, so that the system is well conditioned.
-        scores = information.diagonal()[self.layout.scores]
+        scores = information.diagonal()[at]
         # Any size will do where rows say nothing of them.
         size = float(scores.mean()) or 1.0
-        return information + size * centring.T @ centring
+        found[at, at] += size * centring.T @ centring
+        return found
 
     def penalised(self, information: Array) -> Array:
         """Information with the prior, and with the zero of the scores fixed."""

@@ -54,76 +54,55 @@ class Hessian:
     matrix: Array
     _systems: dict[bytes, SymmetricSystem] = field(default_factory=dict)
 
-    def system(self, inner: NDArray[np.bool_]) -> SymmetricSystem:
-        """The system of some parameters, those that lie on no bound."""
-        key = inner.tobytes()
+    def step(self, inner: NDArray[np.bool_], gradient: Array) -> tuple[Array, float]:
+        """Newton step of some parameters, those that lie on no bound; its decrement."""
+        key, step = inner.tobytes(), np.zeros(len(inner))
         if key not in self._systems:
             self._systems[key] = SymmetricSystem.of(self.matrix[inner][:, inner])
-        return self._systems[key]
+        step[inner] = -self._systems[key].solve(gradient[inner])
+        return step, -float(gradient @ step)
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """The penalised log loss of rows as a function of the free parameters."""
+def logits_of(fit: Fit, sources: Sequence[SourceRows]) -> list[Array]:
+    """Logits of the rows of each source."""
+    return [fit.logits(rows) for rows in sources]
 
-    sources: Sequence[SourceRows]
-    weights: Sequence[Array]
-    free: NDArray[np.intp]
-    low: Array
-    high: Array
 
-    def logits(self, fit: Fit) -> list[Array]:
-        return [fit.logits(rows) for rows in self.sources]
+def _searched(
+    fit: Fit,
+    sources: Sequence[SourceRows],
+    weights: Sequence[Array],
+    logits: list[Array],
+    limits: tuple[NDArray[np.intp], Array, Array],
+    gradient: Array,
+    step: Array,
+) -> tuple[Fit, list[Array], float] | None:
+    """The longest of the halved steps that lowers the loss; None where none does.
 
-    def gradient(self, fit: Fit, logits: list[Array]) -> Array:
-        sums = self._sums("slope", logits)
-        return (fit.gradient(sums) + fit.prior_slope)[self.free]
-
-    def hessian(self, fit: Fit, logits: list[Array]) -> Hessian:
-        """Expected Hessian by the free parameters."""
-        matrix = fit.penalised(fit.information(self._sums("curvature", logits)))
-        return Hessian(matrix[self.free[:, None], self.free])
-
-    def _sums(self, name: str, logits: list[Array]) -> list[tuple[int, Array]]:
-        rows = zip(self.sources, self.weights, logits, strict=True)
-        return [(one.source, getattr(one, name)(*its)) for one, *its in rows]
-
-    def newton_step(self, fit: Fit, gradient: Array, hessian: Hessian) -> Array:
-        """Step to the minimum of the quadratic; one on a bound moves inwards only."""
-        x = fit.x[self.free]
-        inner = (x > self.low) | (gradient < 0.0)
-        inner &= (x < self.high) | (gradient > 0.0)
-        step = np.zeros(len(x))
-        step[inner] = -hessian.system(inner).solve(gradient[inner])
-        return step
-
-    def searched(
-        self, fit: Fit, logits: list[Array], gradient: Array, step: Array
-    ) -> tuple[Fit, list[Array], float] | None:
-        """The longest of the halved steps that lowers the loss; None where none does.
-
-        With it come the logits there, and the largest change of a logit.
-        """
-        loss, x = None, fit.x[self.free]
-        for _ in range(_MOST_HALVES):
-            whole = fit.x.copy()
-            whole[self.free] = np.clip(x + step, self.low, self.high)
-            trial = fit.moved(whole)
-            there, walked = self.logits(trial), whole[self.free] - x
-            pairs = zip(there, logits, strict=True)
-            moves = (float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
-            moved = max(moves, default=0.0)
-            # But for rounding; ``allclose`` takes as long as a step of few parameters.
-            off = np.abs(walked - step) - 1e-12 * np.abs(step)
-            if moved <= _SAFE_MOVE and bool((off <= 1e-8).all()):
-                return trial, there, moved
-            loss = fit.loss(self.sources, self.weights) if loss is None else loss
-            # Differences of the loss below rounding are not compared.
-            most = loss + _ARMIJO * float(gradient @ walked) + 1e-14 * (1.0 + abs(loss))
-            if trial.loss(self.sources, self.weights) <= most:
-                return trial, there, moved
-            step = step / 2.0
-        return None
+    ``limits`` are the free parameters, and their lower and upper bounds. With the fit
+    come the logits there, and the largest change of a logit.
+    """
+    at, low, high = limits
+    loss, x = None, fit.x[at]
+    for _ in range(_MOST_HALVES):
+        whole = fit.x.copy()
+        whole[at] = np.clip(x + step, low, high)
+        trial = fit.moved(whole)
+        there, walked = logits_of(trial, sources), whole[at] - x
+        pairs = zip(there, logits, strict=True)
+        moves = (float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+        moved = max(moves, default=0.0)
+        # But for rounding; ``allclose`` takes as long as a step of few parameters.
+        off = np.abs(walked - step) - 1e-12 * np.abs(step)
+        if moved <= _SAFE_MOVE and bool((off <= 1e-8).all()):
+            return trial, there, moved
+        loss = fit.loss(sources, weights) if loss is None else loss
+        # Differences of the loss below rounding are not compared.
+        most = loss + _ARMIJO * float(gradient @ walked) + 1e-14 * (1.0 + abs(loss))
+        if trial.loss(sources, weights) <= most:
+            return trial, there, moved
+        step = step / 2.0
+    return None
 
 
 def minimise(
@@ -168,21 +147,34 @@ def minimise(
     at = np.flatnonzero(free)
     weights = [rows.by_cell(own) for rows, own in zip(sources, weights, strict=True)]
     sources = [rows.cells for rows in sources]
-    low, high = bounds or (np.full(len(free), -np.inf), np.full(len(free), np.inf))
-    problem = _Problem(sources, weights, at, low[at], high[at])
+    if bounds is None:
+        bounds = np.full(len(free), -np.inf), np.full(len(free), np.inf)
+    low, high = bounds[0][at], bounds[1][at]
     slow = _SLOW if len(at) <= _MANY else _SLOW_OF_MANY
-    fit, logits, before, is_exact = start, problem.logits(start), np.inf, False
+    fit, logits, before, is_exact = start, logits_of(start, sources), np.inf, False
+
+    def summed(name: str) -> list[tuple[int, Array]]:
+        rows = zip(sources, weights, logits, strict=True)
+        return [(one.source, getattr(one, name)(*its)) for one, *its in rows]
+
+    def hessian_here() -> Hessian:
+        matrix = fit.penalised(fit.information(summed("curvature")))
+        return Hessian(matrix[at[:, None], at])
+
     for _ in range(max_iter):
-        gradient = problem.gradient(fit, logits)
+        gradient = (fit.gradient(summed("slope")) + fit.prior_slope)[at]
+        # A parameter on a bound moves inwards only.
+        inner = (fit.x[at] > low) | (gradient < 0.0)
+        inner &= (fit.x[at] < high) | (gradient > 0.0)
         if hessian is None:
-            hessian, is_exact = problem.hessian(fit, logits), True
-        step = problem.newton_step(fit, gradient, hessian)
-        decrement = -float(gradient @ step)
+            hessian, is_exact = hessian_here(), True
+        step, decrement = hessian.step(inner, gradient)
         if not is_exact and decrement > max(slow * before, tolerance):
-            hessian, is_exact = problem.hessian(fit, logits), True
-            step = problem.newton_step(fit, gradient, hessian)
-            decrement = -float(gradient @ step)
-        found = problem.searched(fit, logits, gradient, step)
+            hessian, is_exact = hessian_here(), True
+            step, decrement = hessian.step(inner, gradient)
+        found = _searched(
+            fit, sources, weights, logits, (at, low, high), gradient, step
+        )
         if found is None:
             break
         fit, logits, moved = found

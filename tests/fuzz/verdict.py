@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 import skanchor
-from skanchor._model.newton import _Problem
+from skanchor._model import newton
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
 MOST_POINTS = 100_000  # evaluations of a loss by Newton's loop: more of them hang
@@ -47,19 +47,19 @@ class Verdict:
 @contextlib.contextmanager
 def counted_points():
     """Count the points at which losses are evaluated; raise ``Hang`` where too many."""
-    logits, n_points = _Problem.logits, Counter()
+    logits, n_points = newton.logits_of, Counter()
 
-    def counted(self, *args, **kwargs):
+    def counted(*args, **kwargs):
         n_points["all"] += 1
         if n_points["all"] > MOST_POINTS:
             raise Hang("".join(traceback.format_stack()[-6:]))
-        return logits(self, *args, **kwargs)
+        return logits(*args, **kwargs)
 
-    _Problem.logits = counted
+    newton.logits_of = counted
     try:
         yield n_points
     finally:
-        _Problem.logits = logits
+        newton.logits_of = logits
 
 
 @contextlib.contextmanager
