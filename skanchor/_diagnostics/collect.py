@@ -21,6 +21,7 @@ from skanchor._diagnostics.sums import FitSums, feature_overlap, historical_feat
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.influence import group_matrix
 from skanchor._model.layout import PEOPLE
+from skanchor._model.logistic import fit_logistic
 from skanchor._model.riesz import Solution
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
@@ -29,9 +30,6 @@ from skanchor.results.intervals import relative_spread
 
 _OF_TESTS = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
 _OF_OVERLAP = ["outside_features", "effective_share", "largest_ratio"]
-
-MOST_STEPS = 50
-"""Steps of Newton's method; a fit that needs more has no end."""
 
 FEWEST = 10
 """Ties, and rows that are none, below which a level is not estimated."""
@@ -313,18 +311,14 @@ def _level(
     closeness = -np.logaddexp(0.5 * eta, -0.5 * eta)
     design = np.column_stack([np.ones(len(at)), closeness, level])
     design[:, 1:] -= np.average(design[:, 1:], axis=0, weights=weight)
-    coef, converged = np.array([logit(weight @ tied / weight.sum()), 1.0, 0.0]), False
-    # Newton's method, whose start is that model without the level. The decrement is in
-    # squared standard errors of a row.
-    for _ in range(MOST_STEPS):
-        p = expit(design @ coef)
-        hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
-        if converged or not np.linalg.cond(hessian) < 1e12:
-            break
-        gradient = design.T @ (weight * (tied - p))
-        step = np.linalg.solve(hessian, gradient)
-        coef, converged = coef + step, gradient @ step < 1e-10
-    if not (converged and np.linalg.cond(hessian) < 1e12):
+    # The start is that model without the level.
+    start = np.array([logit(weight @ tied / weight.sum()), 1.0, 0.0])
+    fit = fit_logistic(
+        design, tied.astype(np.float64), weight, start=start, tolerance=1e-10
+    )
+    p = expit(design @ fit.coef)
+    hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
+    if not (fit.converged and np.linalg.cond(hessian) < 1e12):
         return unknown
     influence = design @ np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values = influence * weight * (tied - p)
@@ -332,4 +326,4 @@ def _level(
     square = float(values @ each)
     if sample.groups is not None:
         square = float(np.sum((group_matrix(sample.groups[at]) @ each) ** 2))
-    return float(coef[2]), square**0.5
+    return float(fit.coef[2]), square**0.5
