@@ -13,7 +13,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.sources import SourceRows, SourceSums
+from skanchor._model.sources import SourceRows, SourceSums, extra_columns
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 
@@ -213,7 +213,7 @@ class FitSums:
             p, m = fit.probabilities(part), part.source
             curve = fit.sensitivity(m) * bend(part.differences(fit.scores))
             span = np.column_stack([part.span, fit.bias(part), curve])
-            columns = replace(part, order=order[part.rows], span=span)
+            columns = replace(part, extra=extra_columns(order[part.rows], span))
             gram = columns.information(part.weight, p)
             score = columns.sums(part.weight * (part.y - p))
             number = float(part.count.sum())

@@ -72,7 +72,7 @@ class WeightFunctions:
             sides = X.features_left, X.features_right
             pairs = FeaturePairs(*sides, X.feature_names, part.rows[rest])
             columns[rest] -= np.mean([_contrast(a, pairs) for a in self.inner], axis=0)
-        known = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
+        known = {f.name: getattr(part, f.name) for f in fields(part)}
         return ResidualRows(**known, residual=columns)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from skanchor._model.graph import laplacian, pair_sums
 from skanchor._typing import Array
 
-_NOT_BY_ROW = ("source", "is_new", "n_items", "order", "span")
-"""Attributes of :class:`SourceRows` that have no entry for each row, or are kept
-together."""
+_NOT_BY_ROW = ("source", "is_new", "n_items")
+"""Attributes of :class:`SourceRows` that have no entry for each row."""
 
 _LOOKED_AT, _MOST_CODES = 2_000, 2**62
 """First rows of a source, of which most differ if hardly two rows are equal; and most
@@ -67,6 +66,14 @@ def _joint_codes(columns: list[NDArray[Any]]) -> NDArray[np.intp] | None:
     return None if 2 * len(levels) > len(codes) else codes
 
 
+def extra_columns(order: Array, span: Array) -> Array:
+    """Display order and span, (n, 1 + n_span), each column together in memory."""
+    # Sums over many rows run along the columns.
+    columns = np.empty((1 + span.shape[1], len(order)))
+    columns[0], columns[1:] = order, span.T
+    return columns.T
+
+
 @dataclass(frozen=True, eq=False)
 class SourceSums:
     """Sums over rows of one source by local column: items, display order, span.
@@ -114,10 +121,9 @@ class SourceRows:
         Row numbers in the sample.
     left, right : ndarray of shape (n,)
         Codes of the two items.
-    order : ndarray of shape (n,)
-        Display order: 1 if the left item was displayed first, -1 if second, else 0.
-    span : ndarray of shape (n, n_span)
-        Contrasts of the columns in which the source's bias is linear.
+    extra : ndarray of shape (n, 1 + n_span)
+        Local columns that follow those of the items, as :func:`extra_columns` puts them
+        together: display order and span.
     offset : ndarray of shape (n,)
         Part of the logit that no parameter changes: contrasts of what of the bias is
         fixed.
@@ -133,8 +139,6 @@ class SourceRows:
         Code of the rater of a vote, whose votes depend on each other; -1 without one.
     n_items : int
         Number of items.
-    extra : ndarray of shape (n, 1 + n_span)
-        Local columns that follow those of the items: display order and span.
     """
 
     source: int
@@ -142,8 +146,7 @@ class SourceRows:
     rows: NDArray[np.intp]
     left: NDArray[np.intp]
     right: NDArray[np.intp]
-    order: Array
-    span: Array
+    extra: Array
     offset: Array
     y: Array
     weight: Array
@@ -151,21 +154,16 @@ class SourceRows:
     group: NDArray[np.intp]
     rater: NDArray[np.intp]
     n_items: int
-    extra: Array = field(init=False)
 
-    def __post_init__(self) -> None:
-        # Each of the further columns lies together in memory, along which sums over
-        # many rows then run. They are kept once, and copied only if they lie apart.
-        columns, shape = self.order.base, (1 + self.span.shape[1], len(self.order))
-        if columns is None or columns is not self.span.base or columns.shape != shape:
-            columns = np.empty(shape)
-            columns[0], columns[1:] = self.order, self.span.T
-        for name, value in (
-            ("order", columns[0]),
-            ("span", columns[1:].T),
-            ("extra", columns.T),
-        ):
-            object.__setattr__(self, name, value)
+    @property
+    def order(self) -> Array:
+        """Display order: 1 if the left item was first, -1 if second, else 0."""
+        return self.extra[:, 0]
+
+    @property
+    def span(self) -> Array:
+        """Contrasts of the columns in which the source's bias is linear."""
+        return self.extra[:, 1:]
 
     @classmethod
     def apart(
@@ -182,10 +180,11 @@ class SourceRows:
     ) -> SourceRows:
         """Historical rows, each of which is a group of its own."""
         n = len(y)
-        nothing, alone = np.zeros(n), np.full(n, -1)
+        alone = np.full(n, -1)
         span = np.zeros((n, 0)) if span is None else span
+        extra = extra_columns(np.zeros(n), span)
         return cls(
-            source, False, np.arange(n), left, right, nothing, span, offset, y, weight,
+            source, False, np.arange(n), left, right, extra, offset, y, weight,
             np.ones(n), alone, alone, n_items,
         )  # fmt: skip
 
@@ -194,12 +193,12 @@ class SourceRows:
 
     def __getitem__(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> SourceRows:
         """Some rows, by mask or by ascending place."""
-        names = [f.name for f in fields(self) if f.init and f.name not in _NOT_BY_ROW]
+        names = [f.name for f in fields(self) if f.name not in _NOT_BY_ROW]
         # One look for the rows, not one for each column.
         at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        found = {name: getattr(self, name).take(at, axis=0) for name in names}
-        columns = self.extra.T.take(at, axis=1)
-        return replace(self, order=columns[0], span=columns[1:].T, **found)
+        return replace(
+            self, **{name: getattr(self, name).T.take(at, axis=-1).T for name in names}
+        )
 
     def in_blocks(self, block: NDArray[np.integer], n_blocks: int) -> list[SourceRows]:
         """Rows of each block, given the block of each row."""

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import FeaturePairs, JudgeRows
-from skanchor._model.sources import SourceRows
+from skanchor._model.sources import SourceRows, extra_columns
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage
@@ -115,7 +115,7 @@ def source_rows(
             if len(rows):
                 part = SourceRows(
                     source, is_new, rows, cut.left[at], cut.right[at],
-                    cut.order[at].astype(np.float64), np.asarray(span.columns)[chosen],
+                    extra_columns(cut.order[at], np.asarray(span.columns)[chosen]),
                     rest[chosen], sample.y[rows], sample.weight[rows], count[rows],
                     group[rows], rater[rows], len(X.models),
                 )  # fmt: skip

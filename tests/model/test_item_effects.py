@@ -21,7 +21,7 @@ from skanchor._model.item_effects import (
 )
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import FitOfAllRows, steps_of
-from skanchor._model.sources import SourceRows
+from skanchor._model.sources import SourceRows, extra_columns
 from skanchor.exceptions import BattlesError
 
 N_MODELS, N_JUDGES = 8, 3
@@ -38,7 +38,13 @@ def rows_of(rng, source, n, by_item, n_span=0):
     left, right, alone = left[at], right[at], np.full(n, -1)
     y = (rng.random(n) < expit(by_item[left] - by_item[right])).astype(float)
     ones, span = np.ones(n), rng.normal(size=(n, n_span))
-    sides = (left, right, rng.choice([-1.0, 1.0], n), span, np.zeros(n), y)
+    sides = (
+        left,
+        right,
+        extra_columns(rng.choice([-1.0, 1.0], n), span),
+        np.zeros(n),
+        y,
+    )
     return SourceRows(
         source, False, np.arange(n), *sides, ones, ones, alone, alone, n_items
     )
@@ -191,7 +197,7 @@ def test_the_order_of_judges_and_models_does_not_matter(table, covariance):
                 source=int(code[rows.source]),
                 left=left[order],
                 right=right[order],
-                order=rows.order[order],
+                extra=rows.extra[order],
                 y=rows.y[order],
             )
         )
@@ -286,7 +292,9 @@ def test_features_that_tell_models_apart_leave_fewer_effects():
     assert 0.98 * (N_MODELS - 2.0) < free <= N_MODELS - 2.0
     trait = np.random.default_rng(2).normal(size=N_MODELS)
     explained = [
-        replace(rows, span=rows.differences(trait)[:, None]) if rows.source else rows
+        replace(rows, extra=extra_columns(rows.order, rows.differences(trait)[:, None]))
+        if rows.source
+        else rows
         for rows in sources
     ]
     assert estimated(layout, explained).free - 2.0 < 0.95 * free

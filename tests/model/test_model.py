@@ -12,7 +12,7 @@ from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import fitted, minimise, steps_of
 from skanchor._model.riesz import RieszWeights
-from skanchor._model.sources import ResidualRows, SourceRows
+from skanchor._model.sources import ResidualRows, SourceRows, extra_columns
 
 N_HISTORICAL, N_NEW, N_JUDGES, N_SPAN = 5, 2, 2, 3
 
@@ -48,8 +48,10 @@ def draw_rows(rng, layout, source, is_new, n=150):
         rows=np.arange(n),
         left=left[at],
         right=right[at],
-        order=rng.choice([-1.0, 0.0, 1.0], n),
-        span=rng.normal(size=(n, layout.widths[source])),
+        extra=extra_columns(
+            rng.choice([-1.0, 0.0, 1.0], n),
+            rng.normal(size=(n, layout.widths[source])),
+        ),
         offset=rng.normal(size=n),
         y=(rng.logistic(size=n) < scores[left[at]] - scores[right[at]]).astype(float),
         weight=rng.exponential(size=n),
@@ -160,8 +162,8 @@ def test_weights_by_residual_columns_are_those_beside_the_span(fit, sources):
         root = np.sqrt(np.concatenate([values[k] for k in own]))[:, None]
         head, span = np.split(every, [layout.n_items + 1], axis=1)
         coef = np.linalg.lstsq(root * span, root * head, rcond=None)[0]
-        known = vars(rows) | {"span": rows.span[:, :0], "offset": fit.bias(rows)}
-        names = [f.name for f in fields(SourceRows) if f.init]
+        known = vars(rows) | {"extra": rows.extra[:, :1], "offset": fit.bias(rows)}
+        names = [f.name for f in fields(SourceRows)]
         residual = dense_columns(rows)[:, : layout.n_items + 1] - rows.span @ coef
         projected.append(
             ResidualRows(**{f: known[f] for f in names}, residual=residual)
@@ -271,8 +273,8 @@ def test_a_parameter_on_its_bound_stays_there_and_the_others_are_fitted(layout):
     left, right = np.triu_indices(n_old, 1)
     scores = np.linspace(1.0, -1.0, n_old)
     rows = SourceRows(
-        1, False, np.arange(len(left)), left, right, np.zeros(len(left)),
-        np.zeros((len(left), N_SPAN)), np.zeros(len(left)), np.ones(len(left)),
+        1, False, np.arange(len(left)), left, right,
+        np.zeros((len(left), 1 + N_SPAN)), np.zeros(len(left)), np.ones(len(left)),
         np.ones(len(left)), np.ones(len(left)), np.full(len(left), -1),
         np.full(len(left), -1),
         layout.n_items,
