@@ -19,8 +19,13 @@ from skanchor._cli.battles import (
 )
 from skanchor._cli.output import check_file, check_output, is_same_file, json_text
 from skanchor._cli.rank import deliver_ranking, pipeline_of
-from skanchor._cli.signals import raise_if_stopped
-from skanchor._cli.streams import check_stdout, is_watched, print_line, print_result
+from skanchor._cli.streams import (
+    check_stdout,
+    is_watched,
+    print_line,
+    print_result,
+    raise_if_stopped,
+)
 from skanchor._cli.values import BadInputError, by_name, refuse_typed
 
 if TYPE_CHECKING:

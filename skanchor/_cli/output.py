@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.signals import raise_if_stopped
-from skanchor._cli.streams import check_stdout, print_result
+from skanchor._cli.streams import check_stdout, print_result, raise_if_stopped
 from skanchor._cli.values import BadInputError
 
 if TYPE_CHECKING:

@@ -10,8 +10,13 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
 from skanchor._cli.parser import make_parser, run
-from skanchor._cli.signals import exit_code, raised_as_interrupts
-from skanchor._cli.streams import drop_stdout, print_line, show_own_warnings
+from skanchor._cli.streams import (
+    drop_stdout,
+    exit_code,
+    print_line,
+    raised_as_interrupts,
+    show_own_warnings,
+)
 from skanchor._cli.values import BadInputError
 
 _BAD_INPUT = 2

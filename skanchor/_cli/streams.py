@@ -1,20 +1,89 @@
-"""Printing: results go to stdout, errors and warnings in one line to stderr.
+"""Signals that ask the program to end, and what it prints.
 
-Both streams may be closed (then they are None), or may break while they are written.
+Signals are handled like Ctrl-C. By default they would end the process at once, while
+its workers would go on and keep open the pipe into which it wrote. Results go to
+stdout, errors and warnings in one line to stderr. Both streams may be closed (then they
+are None), or may break while they are written.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
-from skanchor._cli.signals import raise_if_stopped
 from skanchor._cli.values import BadInputError
 from skanchor._text import brief, printable
+
+# Windows has no SIGHUP.
+_ENDING = [
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+_arrived: list[int] = []
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal has asked the program to end.
+
+    Parameters
+    ----------
+    number : int
+        Number of the signal.
+    """
+
+    def __init__(self, number: int):
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def raised_as_interrupts() -> Iterator[None]:
+    """Raise `Stopped` when such a signal arrives.
+
+    Signals that are ignored, or have another handler, are left as they are.
+    """
+    _arrived.clear()
+    if threading.current_thread() is not threading.main_thread():
+        # Python allows handlers to be set in the main thread only.
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    taken = [number for number, old in before.items() if old is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def raise_if_stopped() -> None:
+    """Raise `Stopped` if such a signal has arrived: call before anything is written.
+
+    Python swallows what a handler raises inside a finaliser.
+    """
+    if _arrived:
+        raise Stopped(_arrived[0])
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """Exit code by which a shell reports a program that the signal has ended."""
+    number = interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT
+    return 128 + int(number)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    _arrived.append(number)
+    raise_if_stopped()
+
 
 # Signs of tables, and what stands for them where an encoding lacks them.
 _PLAIN = {"\u2500": "-", "\u00b1": "+-", "\u2212": "-", "\u2013": "-"}

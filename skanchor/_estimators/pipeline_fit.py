@@ -18,7 +18,7 @@ from skanchor._model.influence import NO_DISPERSION, dispersion
 from skanchor._model.item_effects import precision_of, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout, without_rounding
 from skanchor._model.newton import Step, fitted, steps_of
-from skanchor._model.sources import ExpandedRows, SourceRows
+from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
@@ -131,17 +131,6 @@ class PipelineFit:
     def coefficients(self) -> list[Array]:
         """Coefficients of the local columns of each source."""
         return [self.fit.coefficients(m) for m in range(self.layout.n_sources)]
-
-    def by_sums(
-        self, sources: Sequence[ExpandedRows], steps: Sequence[Step]
-    ) -> PipelineFit:
-        """The same rows and learners, fitted to sums in the place of rows."""
-        found: Any = replace(self, sources=list(sources))  # type: ignore[arg-type]
-        return self.moved(found.fitted(steps).fit)
-
-    def distance(self, sources: Sequence[ExpandedRows]) -> float:
-        """Squared distance from the point of sums, in squared standard errors."""
-        return sum(one.distance(self.fit.coefficients(one.source)) for one in sources)
 
     def with_new_scores(self, X: Comparisons) -> PipelineFit:
         """The same fit with the new scores that rows carry."""

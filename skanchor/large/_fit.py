@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,14 +22,14 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
 from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.item_effects import ItemCovariance
-from skanchor._model.newton import FitOfAllRows, grams_of
-from skanchor._model.sources import ExpandedRows, SourceRows, sigmoid
+from skanchor._model.newton import FitOfAllRows, Step, grams_of
+from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.history import HistoryState, check_linear
-from skanchor.large._passes import Batch, Passes, Reader
+from skanchor.large._passes import Batch, ExpandedRows, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
@@ -271,8 +271,8 @@ class LargeFit:
                 test = item_test(two.fit, judges, error)
                 sums = _by_source(totals, "two-step", 0)
                 # All votes are in the sample: their step has been made.
-                two = two.by_sums(sums, self._steps(two, is_joint=False)[1:2])
-                far = two.distance(sums)
+                two = _by_sums(two, sums, self._steps(two, is_joint=False)[1:2])
+                far = _distance(two, sums)
             choice = treatments.choose_item_effects(
                 anchor.item_effects, plugged.X, test, prior
             )
@@ -283,8 +283,8 @@ class LargeFit:
                 noise = self._noise(known)
                 items = treatments.item_covariance_of(rows, noise, prior)
             known = self._laid_out(X, calibrator, items)
-            known = known.by_sums(sources[0], self._steps(known))
-            if max(known.distance(sources[0]), far) <= NEAR:
+            known = _by_sums(known, sources[0], self._steps(known))
+            if max(_distance(known, sources[0]), far) <= NEAR:
                 break
         else:
             message = "The fit of the history did not converge."
@@ -332,3 +332,16 @@ class LargeFit:
         tests = [totals.pop(("test", number)) for number in range(len(trained))]
         stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
         return stored, totals
+
+
+def _by_sums(
+    known: PipelineFit, sources: Sequence[ExpandedRows], steps: Sequence[Step]
+) -> PipelineFit:
+    """The same rows and learners, fitted to sums in the place of rows."""
+    found: Any = replace(known, sources=list(sources))  # type: ignore[arg-type]
+    return known.moved(found.fitted(steps).fit)
+
+
+def _distance(known: PipelineFit, sources: Sequence[ExpandedRows]) -> float:
+    """Squared distance from the point of sums, in squared standard errors."""
+    return sum(one.distance(known.fit.coefficients(one.source)) for one in sources)

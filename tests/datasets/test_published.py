@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench, published
-from skanchor.datasets.published import published_files
+from skanchor.datasets.fetch import published_files
 
 FETCHERS = {"arena": fetch_arena, "mt_bench": fetch_mt_bench, "llmfao": fetch_llmfao}
 
