@@ -81,7 +81,7 @@ _RULES = (
     ),
     _Rule(
         "weak-judge", "judges", "sensitivity_z", SENSITIVITY_Z, np.inf,
-        "Judge {name!r} hardly tells models apart as people do: its sensitivity is "
+        "Judge {name!r} does not tell models apart as people do: its sensitivity is "
         "{value:.2g} times its standard error.",
     ),
     # The variance that the error of one human score brings into the score differences
@@ -344,7 +344,7 @@ class Diagnostics:
                 "their mean score, the log-odds of a tie change by "
                 f"{people['level']:+.2f} where people vote, and by "
                 f"{judges['level'][judge]:+.2f} with judge '{judge!s}'{others}. Scores "
-                "of new models near either end of the leaderboard may be biased, as a "
+                "of models near either end of the leaderboard may be biased, as a "
                 "tie counts as half a win."
             )
             yield "ties", text, tuple(gaps.index)

@@ -139,7 +139,9 @@ class ArrivalScorer(ComparisonEstimator):
             warn(
                 BoundWarning(
                     f"Scores of new models {names} lie on the bounds {(low, high)}: "
-                    "they won or lost every comparison. Their errors are infinite.",
+                    "they won or lost every comparison, or features of their "
+                    "rows are far from those of the history, such as in other units. "
+                    "Their errors are infinite.",
                     code="new-scores-at-bound",
                     subject=names,
                 )

@@ -331,8 +331,6 @@ class Columns:
             if not self.named("winner", "loser"):
                 if not by_value:
                     return False
-                if len(by_value) == 1:
-                    self.decide("winner", "its values are outcomes", *by_value)
         for name in self.free():
             turns = [role for role in _ASKS_TURN if name in self.called(role)]
             if turns and self.few(name):

@@ -377,7 +377,9 @@ def _ratings(rows: Rows) -> pd.DataFrame:
 
 def _scores(rows: Rows) -> pd.DataFrame:
     kind, sign = ("score", 1.0) if rows.named("score_a") else ("rank", -1.0)
-    one, two = (rows.numbers(f"{kind}_{side}") * sign for side in "ab")
+    one, two = (
+        without_minus_one(rows.numbers(f"{kind}_{side}")) * sign for side in "ab"
+    )
     return rows.standard("model_a", "model_b").assign(winner=_winners(one, two))
 
 

@@ -162,6 +162,12 @@ LLMS = re.compile(
 )
 """Labels of judges that mean language models."""
 
+NO_PEOPLE = frozenset(
+    "reward model simulated simulator simulation synthetic proxy like bot agent "
+    "emulated virtual artificial fake llms".split()
+)
+"""Words with which a label that seems to mean people may mean a model."""
+
 NO_NAMES = frozenset(("ai", "auto", "judge", "llm", "machine"))
 """Labels of judges that do not say which one, if they are names of files."""
 
@@ -273,6 +279,8 @@ def who_is(key: str) -> str | None:
 
     The label is in the form of `name_key`.
     """
-    if PEOPLE.fullmatch(key):
-        return "people"
-    return "judge" if LLMS.fullmatch(key) else None
+    if not PEOPLE.fullmatch(key):
+        return "judge" if LLMS.fullmatch(key) else None
+    # What may mean either, such as "human reward model", is asked.
+    is_open = LLMS.fullmatch(key) or NO_PEOPLE.intersection(key.split())
+    return None if is_open else "people"

@@ -174,7 +174,7 @@ table(
     lambda: FRAME.assign(winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 0.5)),
     warns=[
         (WeakJudgeWarning, "'judge-1' is close to zero"),
-        (DiagnosticWarning, "'judge-1' hardly tells models apart"),
+        (DiagnosticWarning, "'judge-1' does not tell models apart"),
     ],
 )
 

@@ -506,3 +506,34 @@ def test_an_unclear_mapping_names_its_entries(tmp_path):
             table.replace("hm", "um")
         )
     assert f"add it to [outcomes] of {path}." in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["is_worse", "language", "longer", "lost", "opinion"])
+def test_outcomes_in_a_column_of_an_unknown_name_are_asked_about(name):
+    mapping = Mapping.propose(named(winner=name, outcome=words("A", "B", "tie")))
+    assert mapping.columns[name].meaning == "?"
+
+
+@pytest.mark.parametrize(
+    ("label", "meaning"),
+    [
+        ("human", "people"),
+        ("expert 3", "people"),
+        ("human annotator", "people"),
+        ("crowd-workers", "people"),
+        ("gpt-4", "judge"),
+        ("human reward model", "?"),
+        ("simulated human", "?"),
+        ("human-like LLM", "?"),
+        ("expert gpt", "?"),
+    ],
+)
+def test_labels_that_may_mean_people_or_a_model_are_asked_about(label, meaning):
+    assert Mapping.propose(T.assign(judge=label)).judges[label].meaning == meaning
+
+
+def test_a_score_of_minus_one_is_no_score_of_a_side():
+    frame = T.drop(columns="winner").assign(score_a=5, score_b=np.tile([7, -1], 6))
+    with pytest.warns(DataWarning, match="6 of 12 rows hold no verdict"):
+        _, y, _ = Mapping.propose(frame).apply(frame)
+    assert y.tolist() == [B] * 6
