@@ -32,10 +32,11 @@ class BiasLearner(Protocol):
 
     A learner must have the two methods below. It may have others:
 
-    ``span(pairs)``, ``ridge(pairs, sample_weight)``
+    ``span(pairs)``, ``ridge(pairs, sample_weight)``, ``fit_span(pairs, sample_weight)``
         For a learner whose contrasts lie in a fixed linear span: a basis of the span,
-        of shape (n_rows, n_columns), and the diagonal of the penalty, of shape
-        (n_columns,). The Riesz weights are then exact and need no fit.
+        of shape (n_rows, n_columns), the diagonal of the penalty, of shape
+        (n_columns,), and a fit of what the basis needs, such as a feature map. Fitted
+        coefficients are ``coef_``. The Riesz weights are then exact and need no fit.
     ``last_stage(pairs, sample_weight)``, ``rejoined(coef)``
         For a learner without a span that is linear in its last coefficients once it is
         fitted: a ``LastStage``, and a copy with other coefficients. Item effects are

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.pipeline import make_pipeline
@@ -16,6 +17,7 @@ from skanchor import (
     SourceKFold,
 )
 from skanchor.bias import BoostedBias, LinearBias
+from skanchor.exceptions import LearnerError
 
 # Small tables cross thresholds that are not at issue here.
 pytestmark = pytest.mark.filterwarnings(
@@ -78,3 +80,25 @@ def test_learners_of_weights_never_see_rows_of_weight_zero():
         )
     ]
     assert_allclose(found[0].information_, found[1].information_, rtol=1e-9, atol=1e-9)
+
+
+def test_a_span_needs_its_fit():
+    class Spanned(Wrapped):
+        def span(self, pairs):
+            return self.inner_.span(pairs)
+
+        def ridge(self, pairs, weight):
+            return self.inner_.ridge(pairs, weight)
+
+        @property
+        def coef_(self):
+            return self.inner_.coef_
+
+        @coef_.setter
+        def coef_(self, value):
+            self.inner_.coef_ = value
+
+    data = biased(3, n_new=60)
+    anchor = AnchorPipeline(calibrator=JudgeCalibrator(Spanned()), cv=2)
+    with pytest.raises(LearnerError, match=r"judge 'judge-1', Spanned, .* fit_span"):
+        anchor.fit(data.X, data.y)
