@@ -149,3 +149,19 @@ def test_a_p_value_of_the_error_rate_itself_is_significant():
     for level, rate in ((0.9, 0.1), (0.95, 0.05), (0.99, 0.01)):
         p = np.array([0.0, rate, np.nextafter(rate + 1e-11, 1.0), 1.0, np.nan])
         assert is_significant(p, level).tolist() == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(("n_undrawn", "rejects"), [(3, True), (4, False)])
+def test_hypotheses_without_draws_cost_the_others_as_in_holm(n_undrawn, rejects):
+    # Five that are one, and others of which nothing is drawn: at level .05 the first
+    # step has .012 of the draws, and .012 more for each of the others.
+    draws = np.tile((np.arange(9_999) + 1.0) / 10_000.0, (5, 1))
+    p = np.repeat([0.012, 0.02], [5, n_undrawn])
+    is_undrawn = np.repeat([False, True], [5, n_undrawn])
+
+    def null_p(chosen, bound):
+        return np.vstack([draws, np.ones((n_undrawn, 9_999))])[chosen]
+
+    found = romano_wolf_rejects(p, null_p, 9_999, 0.05, is_undrawn)
+    # Of the others alone, three at .02 come to .06.
+    assert found.tolist() == [rejects] * 5 + [False] * n_undrawn

@@ -1,17 +1,23 @@
-"""Keep new records: ``python -m golden [CASE ...]`` in ``tests``; all without names.
+"""Keep new records of the cases that are named, or of all cases.
 
-``--compare`` writes nothing and prints how far each case is from its record, in units
-of the largest number of an array, and in units of the gates of another engine.
+With ``--compare`` it writes nothing and prints how far each case is from its record, in
+units of the largest number of an array, and in units of the gates of another engine.
 """
 
-import sys
+import argparse
 
 from golden.cases import CASES
 from golden.records import TOLERANCE, distances, file_of, gates, known, taken, write
 
-names = [name for name in sys.argv[1:] if name != "--compare"] or list(CASES)
-for name in names:
-    if "--compare" not in sys.argv:
+parser = argparse.ArgumentParser(prog="python -m golden", description=__doc__)
+parser.add_argument("names", nargs="*", metavar="CASE")
+parser.add_argument("--compare", action="store_true", help="write nothing")
+options = parser.parse_args()
+unknown = [name for name in options.names if name not in CASES]
+if unknown:
+    parser.error(f"there is no case {unknown[0]!r}")
+for name in options.names or CASES:
+    if not options.compare:
         kept = known(name)["tolerance"] if file_of(name).exists() else TOLERANCE
         write(name, kept)
         continue

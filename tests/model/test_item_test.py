@@ -193,10 +193,11 @@ def test_what_the_verdicts_rule_out_has_the_level_that_it_names(n_judges, rng):
 
 
 # ------------------------------------------------------------------------------- choice
-CLEAR, NONE, VAGUE = (
+CLEAR, SLIGHT, NONE, VAGUE = (
     ItemTest(one, one)
     for one in (
         ScoreTest(40.0, 5.0, 100.0),
+        ScoreTest(8.5, 5.0, 1000.0),
         ScoreTest(1.0, 5.0, 1000.0),
         ScoreTest(4.0, 5.0, 1.0),
     )
@@ -213,6 +214,8 @@ NAN, ALIKE = ItemTest(), ItemTest(NONE.score, VAGUE.score)
         (NONE, 2, 9, True, "one or two judges"),
         (NAN, 3, 9, True, "no test"),
         (CLEAR, 3, 9, True, "sees them"),
+        # At a level of .13, of effects that are far smaller than those expected.
+        (SLIGHT, 3, 9, True, "sees them"),
         (VAGUE, 3, 9, True, "do not rule out a size of 0.3 logits"),
         # Effects that all judges share look like errors of people's scores.
         (ALIKE, 3, 9, True, "do not rule out a size of 0.3 logits"),
