@@ -10,7 +10,7 @@ import pooch
 import pytest
 import requests
 
-from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench, published
+from skanchor.datasets import fetch, fetch_arena, fetch_llmfao, fetch_mt_bench
 from skanchor.datasets.fetch import published_files
 
 FETCHERS = {"arena": fetch_arena, "mt_bench": fetch_mt_bench, "llmfao": fetch_llmfao}
@@ -43,7 +43,7 @@ def small(monkeypatch, tmp_path):
     (tmp_path / "data").mkdir()
     registry = tmp_path / "data" / "registry.txt"
     registry.write_text(f"small/x.jsonl sha256:{SHA256} {ADDRESS}\n")
-    monkeypatch.setattr(published, "files", lambda package: tmp_path)
+    monkeypatch.setattr(fetch, "files", lambda package: tmp_path)
     monkeypatch.delenv("SKANCHOR_DATA_MIRROR", raising=False)
     monkeypatch.setenv("SKANCHOR_DATA", str(tmp_path / "home"))
     return tmp_path / "home" / "small"
@@ -89,7 +89,7 @@ def test_file_is_fetched_once_and_kept(small, monkeypatch):
     for _ in range(2):
         (path,) = published_files("small").values()
     assert path == small / "x.jsonl" and calls == ["small/x.jsonl"]
-    assert [row["a"] for row in published.read_json_lines(path)] == ["one\u2028line", 2]
+    assert [row["a"] for row in fetch.read_json_lines(path)] == ["one\u2028line", 2]
     # Damaged files are fetched anew.
     path.write_bytes(CONTENT[:5])
     published_files("small")
