@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from skanchor.datasets import fetch, fetch_arena, fetch_llmfao, fetch_mt_bench
-from skanchor.datasets.fetch import published_files
+from skanchor.datasets.fetch import published_files, read_json_lines
 
 FETCHERS = {"arena": fetch_arena, "mt_bench": fetch_mt_bench, "llmfao": fetch_llmfao}
 
@@ -89,7 +89,7 @@ def test_file_is_fetched_once_and_kept(small, monkeypatch):
     for _ in range(2):
         (path,) = published_files("small").values()
     assert path == small / "x.jsonl" and calls == ["small/x.jsonl"]
-    assert [row["a"] for row in fetch.read_json_lines(path)] == ["one\u2028line", 2]
+    assert [row["a"] for row in read_json_lines(path)] == ["one\u2028line", 2]
     # Damaged files are fetched anew.
     path.write_bytes(CONTENT[:5])
     published_files("small")
