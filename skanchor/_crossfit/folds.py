@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import Comparisons
 from skanchor._battles.grouping import RowGroups
 from skanchor._crossfit.source_kfold import BLOCK, SourceKFold
 from skanchor._model.graph import components, count_components
@@ -199,23 +198,22 @@ def wins_of_votes(sample: Sample, plan: FoldPlan) -> NDArray[np.bool_]:
     return wins.reshape(-1, size, size)
 
 
-def place_all_models(wins: NDArray[np.bool_], X: Comparisons) -> bool:
-    """Whether such votes give all historical models finite scores on one scale."""
-    old = ~X.is_new
-    parts = components(wins, "strong")[old]
-    # Models of different contexts never meet.
-    return len(np.unique(parts)) == len(np.unique(X.items.context[old]))
-
-
 def places_all_models(sample: Sample, plan: FoldPlan) -> list[bool]:
-    """Whether the votes in training of each fold place all historical models."""
+    """Whether votes give all historical models finite scores on one scale.
+
+    Those in training of each fold, which are fewer than all votes.
+    """
+    X, old = sample.X, ~sample.X.is_new
+    # Models of different contexts never meet.
+    n_scales = len(np.unique(X.items.context[old]))
+
+    def is_placed(wins: NDArray[np.bool_]) -> bool:
+        return len(np.unique(components(wins, "strong")[old])) == n_scales
+
     whole, *trained = wins_of_votes(sample, plan)
-    is_placed = place_all_models(whole, sample.X)
+    by_all = is_placed(whole)
     return [
-        is_placed
-        if np.array_equal(wins, whole)
-        else is_placed and place_all_models(wins, sample.X)
-        for wins in trained
+        by_all and (np.array_equal(wins, whole) or is_placed(wins)) for wins in trained
     ]
 
 
@@ -291,8 +289,7 @@ def scales_of_training(sample: Sample, plan: FoldPlan) -> Array:
         that of rows that no source has (code -1).
     """
     weights = _weights_by_fold(sample, plan)
-    # Of the other folds, whose sum is exactly zero where they have nothing.
-    left = (1.0 - np.eye(plan.n_folds)) @ weights
+    left = _weights_of_others(weights)
     scales = np.zeros((plan.n_folds, weights.shape[1] + 1))
     np.divide(weights.sum(axis=0), left, out=scales[:, :-1], where=left > 0)
     return scales
@@ -310,6 +307,11 @@ def _weights_by_fold(sample: Sample, plan: FoldPlan) -> Array:
         held_out = [sample.weight * share for share in plan.shares]
         weights = np.array([np.bincount(bins, one, size) for one in held_out])
     return np.asarray(weights[:, 1:], dtype=np.float64)
+
+
+def _weights_of_others(weights: Array) -> Array:
+    """Weights of all folds but each, exactly zero where the others have nothing."""
+    return (1.0 - np.eye(len(weights))) @ weights
 
 
 def training_set(sample: Sample, held_out: Array, scales: Array) -> Sample:
@@ -369,11 +371,11 @@ def check_training_sets(sample: Sample, plan: FoldPlan, *, is_joint: bool) -> No
     ValueError
         With the number of the fold.
     """
-    keys, scales = sample.X.source_keys, scales_of_training(sample, plan)[:, :-1]
-    has_weight = _weights_by_fold(sample, plan).any(axis=0)
+    keys, weights = sample.X.source_keys, _weights_by_fold(sample, plan)
+    has_weight = weights.any(axis=0)
     if not is_joint:
         _check_votes(sample, plan)
-    for number, is_trained in enumerate(scales > 0):
+    for number, is_trained in enumerate(_weights_of_others(weights) > 0):
         # What a judge has said in one context, it has said in others.
         trained = {keys[i][:2] for i in np.flatnonzero(is_trained).tolist()}
         placed = frozenset().union(*(new for _, new in trained))

@@ -177,13 +177,13 @@ class Weighing:
             old = np.where(cut.involves(X.is_new), 0.0, known)
             weight = old if old.any() else known
             if linearity(own) == "fixed":
-                if not is_people and not hasattr(own, "fit_span"):
-                    raise LearnerError(
-                        f"The learner of judge {judge!r}, {type(own).__name__}, has "
-                        "span() and lacks fit_span(pairs, sample_weight): the three of "
-                        "span, ridge and fit_span belong together, with coef_."
-                    )
                 if not is_people:
+                    if not hasattr(own, "fit_span"):
+                        raise LearnerError(
+                            f"The learner of judge {judge!r}, {type(own).__name__}, "
+                            "has span() and lacks fit_span(pairs, sample_weight): "
+                            "span, ridge and fit_span belong together, with coef_."
+                        )
                     own.fit_span(cut.pairs, weight)
                 ridge = own.ridge(cut.pairs, weight)
                 functions.append(WeightFunctions(own, ridge, float(old.sum())))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import (
@@ -187,7 +186,6 @@ class RowsOfHistory:
     def expand(self, sigma: Array) -> bool:
         """Expand around the mode under a covariance."""
         start, hessian = with_item_effects(self.fit, sigma), None
-        layout = start.layout
         if self.information is not None:
             at = np.flatnonzero(self.free)
             hessian = Hessian(start.penalised(self.information)[at[:, None], at])
@@ -203,17 +201,18 @@ class RowsOfHistory:
         grams = grams_of(self.fit, self.sources, self.weights)
         self.information = self.fit.information(grams)
         # All but the prior of the item effects is the same under every covariance.
-        x, (low, high), start = self.fit.x, self.bounds, layout.item_effects.start
+        x, (low, high) = self.fit.x, self.bounds
         self.at = np.flatnonzero(self.free & (low < x) & (x < high))
         matrix = self.fit.centred(self.information)
-        matrix[:start, :start] += self.fit.precision[:start, :start]
+        others = slice(0, self.fit.layout.item_effects.start)
+        matrix[others, others] += self.fit.precision[others, others]
         self.matrix = matrix[self.at[:, None], self.at]
         self.precision = inverse_of(sigma)
         return self.fit.converged
 
     def posterior(self, sigma: Array) -> Posterior:
         """Posterior under a covariance."""
-        system, spread = self._system(sigma, np.ones(len(self.at), dtype=bool))
+        system, spread = self._system(sigma, self.matrix.copy())
         x = self.fit.x.copy()
         gradient = np.zeros(len(x))
         # At the mode the gradient of the rows is minus that of its prior.
@@ -229,24 +228,22 @@ class RowsOfHistory:
 
     def spread_without_spans(self, sigma: Array) -> Array:
         """Spread if spans were known."""
-        return self._system(sigma, ~self.spans[self.at])[1]
+        known = ~self.spans[self.at]
+        return self._system(sigma, self.matrix[known][:, known])[1]
 
-    def _system(
-        self, sigma: Array, free: NDArray[np.bool_]
-    ) -> tuple[SymmetricSystem, Array]:
-        """Posterior information of free parameters, of those that are not on a bound.
+    def _system(self, sigma: Array, matrix: Array) -> tuple[SymmetricSystem, Array]:
+        """Posterior information, from that without the prior, which is changed.
 
         And the covariance of the effects on a model, summed over models.
         """
-        matrix, n_judges = self.matrix[free][:, free], len(sigma)
+        n_effects, precision = int(self.at_effects.sum()), inverse_of(sigma)
+        n_models = n_effects // len(sigma)
         # Item effects come last, by judge and model. Those on a model have a prior.
-        n_effects = int(self.at_effects.sum())
-        shape = (n_judges, n_effects // n_judges) * 2
-        of_effects = matrix[-n_effects:, -n_effects:].copy().reshape(shape)
-        np.einsum("mini->mni", of_effects)[...] += inverse_of(sigma)[:, :, None]
-        matrix[-n_effects:, -n_effects:] = of_effects.reshape(n_effects, -1)
+        for first in range(len(matrix) - n_effects, len(matrix) - n_effects + n_models):
+            of_model = slice(first, None, n_models)
+            matrix[of_model, of_model] += precision
         system = SymmetricSystem.of(matrix)
-        by_judge = system.inverse_root_of_last(n_effects).reshape(n_judges, -1)
+        by_judge = system.inverse_root_of_last(n_effects).reshape(len(sigma), -1)
         return system, by_judge @ by_judge.T
 
 
