@@ -236,7 +236,8 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     n_kinds = int(kind.max(initial=0)) + 1
     sizes = [np.bincount(by_turn[block], minlength=n_kinds) for block in blocks]
     # Place of the next row of each kind, once rows are ordered by kind and turn.
-    place = np.sum(sizes, axis=0).cumsum() - np.sum(sizes, axis=0)
+    total = np.sum(sizes, axis=0)
+    place = total.cumsum() - total
     for block, size in zip(blocks, sizes, strict=True):
         order = np.argsort(by_turn[block], kind="stable")
         at = np.arange(len(order)) + np.repeat(place - size.cumsum() + size, size)
