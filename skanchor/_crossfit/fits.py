@@ -131,8 +131,10 @@ class FullFit:
             is_joint=chain.is_joint,
             is_unweighted=self.stages.arrival.equation == "unweighted",
         )
-        prior = known.fit.precision
-        return FitOfAllRows(known.fit, steps, known.sources, known.bounds, prior, ())
+        fit, none = known.fit, [None] * len(steps)
+        return FitOfAllRows(
+            fit, steps, known.sources, known.bounds, fit.precision, none
+        )
 
 
 def with_item_effects(plugged: FittedStages, items: ItemCovariance) -> FittedStages:

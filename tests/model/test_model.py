@@ -10,7 +10,7 @@ from scipy.special import expit
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.newton import fitted, minimise, steps_of
+from skanchor._model.newton import FitOfAllRows, minimise, steps_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import ResidualRows, SourceRows, extra_columns
 
@@ -188,10 +188,8 @@ def test_residuals_of_new_models_sum_to_zero_in_the_unweighted_equation(fit, sou
     fit.x[layout.sensitivities] = np.abs(fit.x[layout.sensitivities])
     step = steps_of(layout, is_joint=True, is_unweighted=True)[-1]
     assert step.is_unweighted is not layout.has_item_effects
-    found, _ = fitted(
-        fit, [step], sources, [rows.weight for rows in sources],
-        (np.full(layout.size, -np.inf), np.full(layout.size, np.inf)), tolerance=1e-20,
-    )  # fmt: skip
+    free = np.full(layout.size, np.inf)
+    found = FitOfAllRows.of(fit, [step], sources, (-free, free), 1e-20).fit
     total, likelihood = np.zeros((2, layout.n_items))
     for rows in sources:
         if rows.is_new:
