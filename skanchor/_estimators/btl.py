@@ -182,10 +182,11 @@ class BTLRegressor(ComparisonEstimator):
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
         votes = HumanVotes.of(sample)
-        present, wins = votes.present, votes.cells.wins
+        present = votes.present
         if not len(present):
             self._fit_nothing(sample)
             return
+        wins = votes.cells.wins
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.items.context[present]))
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
