@@ -96,9 +96,8 @@ def fit_logistic(
     layout = Layout(item > 0, item, item, (n_columns,), (False,))
     at, limits = layout.span(PEOPLE), np.full((2, layout.size), [[-np.inf], [np.inf]])
     limits[0, at], limits[1, at] = bounds
-    precision = np.zeros((layout.size, layout.size))
-    precision[at, at] = np.diag(n * np.broadcast_to(penalty, n_columns))
-    first, is_finite = Fit.start(layout, precision), True
+    first, is_finite = Fit.start(layout), True
+    first.precision[at, at] = np.diag(n * np.broadcast_to(penalty, n_columns))
     if start is not None:
         first.x[at] = np.clip(start, *limits[:, at])
 

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
-from skanchor._model.item_effects import precision_of
+from skanchor._model.item_effects import inverse_of, precision_of
 from skanchor._model.layout import Layout
-from skanchor._model.linalg import with_eigenvalues
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
@@ -50,9 +49,6 @@ difference of logarithms of costs below which one more step ends at the limit.""
 _TOLERANCE = 1e-5
 """Squared decrement before the last step of Newton's method, in log likelihood."""
 
-_ROUNDING = 1e-8
-"""Share of the largest variance of the opponents' scores that the smallest has."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OpenRows:
@@ -65,16 +61,9 @@ class OpenRows:
     ----------
     is_open : ndarray of shape (n_models,)
         Models without a finite estimate.
-    left, right : ndarray of shape (n_rows,)
-        Codes of the models.
-    y : ndarray of shape (n_rows,)
-        Preference for the left one.
-    weight : ndarray of shape (n_rows,)
-        Weights, divided by what they are worth less than independent votes.
-    judge : ndarray of shape (n_rows,)
-        Code of the judge; -1 for people.
-    offset : ndarray of shape (n_rows,)
-        Logit where the scores are equal.
+    sources : list of SourceRows
+        The rows by source; the items are the models. Weights are divided by what they
+        are worth less than independent votes.
     slope, slope_error : ndarray of shape (n_judges,)
         Sensitivities and their standard errors.
     item_covariance : ndarray of shape (n_judges, n_judges)
@@ -82,12 +71,7 @@ class OpenRows:
     """
 
     is_open: NDArray[np.bool_]
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
-    y: Array
-    weight: Array
-    judge: NDArray[np.intp]
-    offset: Array
+    sources: list[SourceRows]
     slope: Array = field(default_factory=lambda: np.zeros(0))
     slope_error: Array = field(default_factory=lambda: np.zeros(0))
     item_covariance: Array = field(default_factory=lambda: np.zeros((0, 0)))
@@ -109,22 +93,34 @@ class OpenRows:
         which may be sums over several votes, of whose squares ``square`` is the sum.
         ``dispersion`` is the variance of the other scores, in that of independent rows;
         below one it counts as one, as rows of open models show no noise of their own.
+        ``judge`` is the code of the judge, -1 for people, and ``offset`` the logit
+        where the scores are equal.
         """
         left, right, _, weight = votes
         used = (is_open[left] | is_open[right]) & (left != right) & (weight > 0)
         columns = np.broadcast_arrays(*votes, judge, offset)
         left, right, y, weight, code, logit = (column[used] for column in columns)
         # As a sandwich does not, this does not depend on the unit of the weights.
-        unit = square[used].sum() / max(weight.sum(), np.finfo(float).tiny)
-        weight = weight / (max(dispersion, 1.0) * max(unit, np.finfo(float).tiny))
-        return cls(is_open, left, right, y, weight, code, logit, **judges)
+        tiny = np.finfo(float).tiny
+        unit = square[used].sum() / max(weight.sum(), tiny)
+        weight = weight / (max(dispersion, 1.0) * max(unit, tiny))
+        sources, n = [], len(is_open)
+        for one in np.unique(code).tolist():
+            sides = left[code == one], right[code == one], y[code == one]
+            more = weight[code == one], n
+            rows = SourceRows.apart(one + 1, *sides, *more, offset=logit[code == one])
+            sources.append(rows)
+        return cls(is_open, sources, **judges)
 
     def padded(self, place: NDArray[np.intp], size: int) -> OpenRows:
         """The same rows among more models, of which these have the ``place``."""
         is_open = np.zeros(size, dtype=bool)
         is_open[place] = self.is_open
-        left, right = place[self.left], place[self.right]
-        return replace(self, is_open=is_open, left=left, right=right)
+        sources = [
+            replace(one, left=place[one.left], right=place[one.right], n_items=size)
+            for one in self.sources
+        ]
+        return replace(self, is_open=is_open, sources=sources)
 
 
 def dispersion_of(covariance: Array, independent: Array) -> float:
@@ -170,18 +166,6 @@ class OpenScores:
     covariance: Array
 
     @cached_property
-    def _sources(self) -> list[SourceRows]:
-        rows, n = self.rows, len(self.scores)
-        return [
-            SourceRows.apart(
-                judge + 1, rows.left[at], rows.right[at], rows.y[at], rows.weight[at],
-                n, offset=rows.offset[at],
-            )
-            for judge in np.unique(rows.judge).tolist()
-            for at in [np.flatnonzero(rows.judge == judge)]
-        ]  # fmt: skip
-
-    @cached_property
     def _prior(self) -> Fit:
         """Centre of the prior, with its precision; the items are the models."""
         rows, is_open, n = self.rows, self.rows.is_open, len(self.scores)
@@ -200,14 +184,9 @@ class OpenScores:
         diagonal[layout.scores][is_open] = _LOOSE
         error = self._slope_errors
         diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
-        precision, known = np.diag(diagonal), np.flatnonzero(~is_open)
-
-        def inverse(values: Array) -> Array:
-            least = _ROUNDING * (values.max(initial=0.0) or 1.0)
-            return 1.0 / np.maximum(values, least)
-
-        box = np.ix_(known, known)
-        precision[box] = with_eigenvalues(self.covariance[box], inverse)
+        precision = np.diag(diagonal)
+        box = np.ix_(np.flatnonzero(~is_open), np.flatnonzero(~is_open))
+        precision[box] = inverse_of(self.covariance[box])
         if has_effects:
             at = layout.item_effects
             precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
@@ -219,12 +198,13 @@ class OpenScores:
 
     def _fitted(self, start: Fit) -> tuple[Fit, float]:
         """Most likely parameters under the prior of a start, and their loss."""
-        layout, weights = start.layout, [rows.weight for rows in self._sources]
+        layout, sources = start.layout, self.rows.sources
+        weights = [rows.weight for rows in sources]
         free = layout.of_scores(layout.is_new)
         free |= layout.of_item_effects(self.rows.is_open)
         free[layout.sensitivities] = self._slope_errors > 0
-        fit, _ = minimise(start, self._sources, weights, free, tolerance=_TOLERANCE)
-        return fit, fit.loss(self._sources, weights)
+        fit, _ = minimise(start, sources, weights, free, tolerance=_TOLERANCE)
+        return fit, fit.loss(sources, weights)
 
     @cached_property
     def _best(self) -> tuple[Fit, float]:
@@ -328,8 +308,8 @@ class OpenScores:
         """
         side, is_open = self.side, self.rows.is_open
         evidence, met = np.zeros((2, len(side), len(side)))
-        left, right = self.rows.left, self.rows.right
-        met[left, right] = is_open[left] & is_open[right]
+        for rows in self.rows.sources:
+            met[rows.left, rows.right] = is_open[rows.left] & is_open[rows.right]
         part = components(met > 0, "weak")
         limited, others = np.flatnonzero(side).tolist(), np.flatnonzero(~is_open)
         pairs = [(one, two) for one in limited for two in others.tolist()]

@@ -247,7 +247,7 @@ def test_equal_rows_are_fitted_as_one(rng, fit, sources, n_distinct):
 def test_the_score_of_historical_rows_vanishes_at_the_joint_fit(fit, sources):
     old = [rows for rows in sources if not rows.is_new]
     weights, free = [rows.weight for rows in old], joint_mask(fit.layout)
-    start = Fit.start(fit.layout, fit.precision)
+    start = replace(Fit.start(fit.layout), precision=fit.precision)
     start.x[fit.layout.scores][:N_HISTORICAL] = np.linspace(-1, 1, N_HISTORICAL)
     found, _ = minimise(start, old, weights, free, tolerance=1e-18)
     assert found.converged
