@@ -36,11 +36,11 @@ class ScoreErrors:
     ----------
     fit : BTLFit
         Scores.
-    systems : list of ScoreSystem
-        Information of the scores of each scale.
     inverse : ndarray of shape (n_models, n_models)
         Inverse information; zero between scales. It is not that of centred scores: a
         light model would move their mean, and add its large variance to all others.
+    is_uncertain : ndarray of shape (n_models,)
+        Models on scales whose differences floating point does not determine.
     noise, expected : ndarray of shape (n_models, n_models)
         Squared residuals of the votes of each pair, and their expectation for
         independent votes.
@@ -51,8 +51,8 @@ class ScoreErrors:
     """
 
     fit: BTLFit
-    systems: list[ScoreSystem]
     inverse: Array
+    is_uncertain: NDArray[np.bool_]
     noise: Array
     expected: Array
     is_silent: NDArray[np.bool_]
@@ -68,22 +68,15 @@ class ScoreErrors:
         noise, expected = noise + noise.T, expected + expected.T
         weight = cells.table(cells.weight)
         information, ridge = weight * variance, alpha * weight.sum()
-        systems, inverse = [], np.zeros_like(information)
+        inverse, is_uncertain = np.zeros_like(weight), np.zeros(len(weight), dtype=bool)
         for at in fit.scales:
             box = np.ix_(at, at)
-            systems.append(ScoreSystem.of(information[box], ridge))
-            inverse[box] = systems[-1].solve(np.eye(len(at)))
+            system = ScoreSystem.of(information[box], ridge)
+            inverse[box] = system.solve(np.eye(len(at)))
+            is_uncertain[at] = not system.is_certain
         part = components(noise > LEAST_NOISE * expected, "weak")
         is_silent = (expected > 0) & (part[:, None] != part)
-        return cls(fit, systems, inverse, noise, expected, is_silent)
-
-    @property
-    def is_uncertain(self) -> NDArray[np.bool_]:
-        """Models on scales whose differences floating point does not determine."""
-        result = np.zeros(len(self.inverse), dtype=bool)
-        for at, system in zip(self.fit.scales, self.systems, strict=True):
-            result[at] = not system.is_certain
-        return result
+        return cls(fit, inverse, is_uncertain, noise, expected, is_silent)
 
     def fisher(self) -> Array:
         """Inverse information."""
@@ -137,11 +130,8 @@ class ScoreErrors:
         # sums by model beside heavy votes within the groups.
         result = np.zeros_like(self.inverse)
         for start in range(0, totals.shape[0], _STEP):
-            vectors = totals[start : start + _STEP].toarray().T
-            moved = np.zeros_like(vectors)
-            for at, system in zip(self.fit.scales, self.systems, strict=True):
-                moved[at] = system.solve(vectors[at])
-            result += moved @ moved.T
+            moved = totals[start : start + _STEP] @ self.inverse
+            result += moved.T @ moved
         return self._centred(result)
 
     def _of_pairs(self, noise: Array) -> Array:
