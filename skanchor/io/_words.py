@@ -189,7 +189,7 @@ def words_of(table: dict[Any, str]) -> dict[str, Any]:
 
 
 # A sign in front of a word, or a dash at either end, may say the opposite.
-_NEGATION = re.compile(r"[!¬~≠✗✘❌👎]|(?:^|[(])\s*[-–−]|[-–−]\W*$")  # noqa: RUF001
+_NEGATION = re.compile(r"[!¬~≠✗✘❌👎]|(?:^|[(])\s*[-–−]|[-–−]\W*$")
 
 _ROLES = {role: [*words_of({0: row})] for role, row in ROLES.items()}
 _ROLES["worse"] = _ROLES["loser"]
