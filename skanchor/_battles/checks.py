@@ -38,6 +38,9 @@ _ONE_JUDGE, _SHARED = 0.8, 50
 """Cohen's kappa above which judges agree like runs of one judge, and verdicts on the
 same prompt and models from which on it says so."""
 
+_FEW_KINDS = 10
+"""Different rows of a judge, below which another has the same by chance."""
+
 _FEW, _MANY = 0.01, 0.1
 """Shares of graded verdicts up to which rows are not graded, from which they are."""
 
@@ -261,6 +264,38 @@ def warn_of_contradicting_judges(
             f"{decided[code]:.0f} verdicts on pairs of models that both decided. Its "
             "outcomes may be coded the other way round.",
         )
+
+
+def warn_of_copied_judges(X: Comparisons, y: Array, times: Array) -> None:
+    """Warn of judges whose rows are the same, as of one judge under two names.
+
+    Without prompts to compare verdicts on, the verdicts on each pair of models must be
+    the same in number and order. Where rows are counted these are totals, so that as
+    few as may be equal by chance say nothing.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    y, times : ndarray of shape (n_rows,)
+        Outcomes, and how many equal rows each stands for.
+    """
+    same: dict[Any, list[Any]] = {}
+    for code, judge in enumerate(X.judges.tolist()):
+        cut = X.by_judge(code)
+        number = times[cut.rows]
+        if len(cut) >= _FEW_KINDS and number.sum() >= _SHARED:
+            columns = cut.left, cut.right, cut.order, y[cut.rows], number
+            same.setdefault(tuple(map(bytes, columns)), []).append(judge)
+    for names in same.values():
+        if len(names) > 1:
+            warn_of_data(
+                "copied-judge",
+                names,
+                f"Judges {first_five(names)} gave the same verdicts on the same "
+                "models, row by row, and are perhaps one judge under several names: "
+                "errors are then too short. Keep one of them.",
+            )
 
 
 def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:

@@ -16,6 +16,7 @@ from skanchor._battles import Comparisons, decide_roles, usable_features
 from skanchor._battles.checks import (
     graded_verdicts,
     warn_of_contradicting_judges,
+    warn_of_copied_judges,
     warn_of_other_grades,
     warn_of_runs,
 )
@@ -102,6 +103,8 @@ def admit_to_inference(
     warn_of_contradicting_judges(X, sample.y, sample.weight, sample.times)
     if sample.groups is not None and len(X.judges) > 1:
         warn_of_runs(X, sample.y, np.unique(sample.groups, return_inverse=True)[1])
+    elif len(X.judges) > 1:
+        warn_of_copied_judges(X, sample.y, sample.times)
     grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
     warn_of_other_grades(X.judges, *grades)
     if btl.bias is not None:

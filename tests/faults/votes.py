@@ -403,3 +403,9 @@ call(
     lambda: split_battles(FRAME, human=["human", "crowd"]),
     raises=(BattlesError, r"the human labels \['crowd'\]; it holds .*'judge-1'"),
 )
+table(
+    "Votes that are all by one rater",
+    lambda: FRAME.assign(rater=np.where(HUMAN, "ann", None)),
+    warns=[(DataWarning, "votes are by one rater .* do not cover how people differ")],
+    groups="auto",
+)
