@@ -99,9 +99,10 @@ def check_table(
         warn_of_data(
             "self-comparisons",
             lost,
-            f"{len(itself)} rows compare a model with itself and are ignored"
-            + (f"; models {lost} appear in no other row." if lost else ".")
-            + f" The first is row {itself[0]}.",
+            "Rows that compare a model with itself are ignored: "
+            f"{len(itself)}, the first is row {itself[0]}."
+            + f" Models {lost} appear in no other row."
+            * bool(lost),
         )
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
@@ -149,7 +150,7 @@ def _warn_of_alike_labels(
         [label for alike in groups for label in alike],
         f"The {kind}s {listed} differ in case, blanks, separators or "
         f"invisible letters alone, and each counts as a {kind} of its own{mark}. "
-        f"{rows.sum()} rows have the rarer names, the first is row "
+        f"Rows of the rarer names: {rows.sum()}, the first is row "
         f"{int(np.argmax(rows))}. Give those that are one the same name: X = "
         f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
     )
@@ -195,9 +196,9 @@ def _warn_of_copies(
         warn_of_data(
             "copied-rows" if has_prompts else "equal-rows",
             (),
-            f"{len(copies)} rows are copies of earlier ones (same {what}, judge, "
-            f"verdict and features), the first in row {copies[0]}, and make errors too "
-            "short. Drop them, or tell voters apart in a column 'rater'.",
+            f"Rows that are copies of earlier ones (same {what}, judge, verdict and "
+            f"features) make errors too short: {len(copies)}, the first is row "
+            f"{copies[0]}. Drop them, or tell voters apart in a column 'rater'.",
         )
 
 

@@ -253,8 +253,8 @@ def _without_models(
     warn_of_data(
         "models-left-out",
         lost,
-        f"The {sample.number(unused)} rows of models {lost[:5]}, whose scores have no "
-        "limit or lie on the bound, are left out. Name them in new_models to place "
+        f"Rows of models {lost[:5]}, whose scores have no limit or lie on the bound, "
+        f"are left out: {sample.number(unused)}. Name them in new_models to place "
         "them with the judges' help, add votes, or set "
         f"BTLRegressor(alpha={alpha}).{hint}",
     )
@@ -299,7 +299,7 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
                 "uncalibrated-judge",
                 [judge],
                 f"Judge {judge!r} has {n} historical rows, fewer than the {needed} "
-                f"that calibrate it; its {n_all} rows are left out.",
+                f"that calibrate it; its rows are left out: {n_all}.",
             )
     if few and not len(kept.judges):
         raise BattlesError(

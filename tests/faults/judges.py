@@ -140,7 +140,7 @@ table(
                   for k in range(300))],
         ignore_index=True,
     ),
-    warns=[(DataWarning, "'small-0' has 3 historical rows, .* the 20 .* its 3 rows")],
+    warns=[(DataWarning, "'small-0' has 3 historical rows, .* the 20 .* left out: 3")],
     check=lambda anchor: assert_same_judges(anchor),
 )  # fmt: skip
 table(

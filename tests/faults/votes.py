@@ -166,7 +166,7 @@ def lost_votes():
 table(
     "A model all of whose votes are with models that are left out",
     lost_votes,
-    warns=[(DataWarning, r"rows of models \['model-05'\]")],
+    warns=[(DataWarning, r"Rows of models \['model-05'\]")],
     check=infinite("model-05"),
 )
 table(
@@ -240,7 +240,7 @@ table(
         [FRAME, FRAME[:2].assign(model_a="solo", model_b="solo", judge="human")],
         ignore_index=True,
     ),
-    warns=[(DataWarning, r"2 rows .* itself and are ignored; models \['solo'\]")],
+    warns=[(DataWarning, r"itself are ignored: 2, .* Models \['solo'\]")],
     check=lambda anchor: assert_allclose(
         anchor.scores_, fit(FRAME).scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
     ),
