@@ -237,7 +237,7 @@ def test_unseen_models():
     table = pd.DataFrame(
         {"model_a": ["m0", "new", "new"], "model_b": ["m1", "m1", "old"]}
     )
-    with pytest.warns(DataWarning, match=r"\['new', 'old'\] .*: 2"):
+    with pytest.warns(DataWarning, match=r"\['new', 'old'\].*: 2"):
         p = btl.win_probability(table)
     assert_allclose(p, [btl.win_probability(table[:1])[0], 0.5, 0.5])
     btl.set_params(unseen="raise")
@@ -245,7 +245,7 @@ def test_unseen_models():
         btl.predict(table)
     # Rows whose two models are both outside the vocabulary are not one model twice.
     encoded = Comparisons.from_battles(table).relabel(btl.models_, np.array([]))
-    with pytest.raises(BattlesError, match="Rows of models without a score .*: 2"):
+    with pytest.raises(BattlesError, match=r"Rows of models without a score .*: 2"):
         btl.predict_proba(encoded)
 
 

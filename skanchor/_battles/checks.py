@@ -197,8 +197,10 @@ def _warn_of_copies(
             "copied-rows" if has_prompts else "equal-rows",
             (),
             f"Rows that are copies of earlier ones (same {what}, judge, verdict and "
-            f"features) make errors too short: {len(copies)}, the first is row "
-            f"{copies[0]}. Drop them, or tell voters apart in a column 'rater'.",
+            f"features): {len(copies)}, the first is row {copies[0]}. Drop those that "
+            "were written twice, which make errors too short. Votes of several people "
+            "are told apart by a column 'rater'; repeated ratings and verdicts of "
+            "pooled judges are no copies, and stay in groups by prompt.",
         )
 
 

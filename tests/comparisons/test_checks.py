@@ -102,7 +102,7 @@ def test_copies_are_reported(swap, has_prompts):
     table, y = votes(300, rng, **length, **prompts)
     found = reported(*copied(table, y, [17, 40, 2, 9, 55], swap))
     found = found["copied-rows" if has_prompts else "equal-rows"]
-    assert "errors too short: 5, the first" in str(found)
+    assert "features): 5, the first" in str(found)
     assert "the first is row 300" in str(found)
     for change in ({"len_a": 9.0}, {"model_a": "new"}, {"rater": 1}):
         assert not reported(*copied(table, y, [17, 40, 2, 9, 55], swap, **change))
