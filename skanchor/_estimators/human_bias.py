@@ -23,7 +23,7 @@ from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import separation_of
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information, RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import biases_of
@@ -188,7 +188,9 @@ class VoteFit:
             _check(fit, rows)
             learner = known.moved(fit).voters()
         grams = grams_of(fit, [rows], [rows.weight])
-        return cls(learner, rows, RieszWeights.solve(fit, grams, fit.precision), unit)
+        return cls(
+            learner, rows, Information.of(fit, grams, fit.precision).weights(), unit
+        )
 
     @property
     def scores(self) -> Array:

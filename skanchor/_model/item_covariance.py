@@ -52,17 +52,13 @@ past says little of what follows. And the size of past changes that are told apa
 that of all."""
 
 
-def estimate_covariance(
-    history: RowsOfHistory, slopes: Array, prior: ItemPrior
-) -> ItemCovariance:
+def estimate_covariance(history: RowsOfHistory, prior: ItemPrior) -> ItemCovariance:
     """Estimate the covariance of the item effects from the historical rows.
 
     Parameters
     ----------
     history : RowsOfHistory
         The rows.
-    slopes : ndarray of shape (n_judges,)
-        Sensitivities of a fit without item effects.
     prior : ItemPrior
         Prior of the size.
 
@@ -71,7 +67,7 @@ def estimate_covariance(
     ItemCovariance
         Without what its estimation adds.
     """
-    turn = signs_of(slopes)
+    turn = signs_of(history.fit.x[history.fit.layout.sensitivities][1:])
     sigma = prior.covariance(len(turn)) * np.outer(turn, turn)
     is_mode, n_expansions = history.expand(sigma), 1
     past: list[tuple[Array, Array]] | None = []

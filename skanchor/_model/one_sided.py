@@ -170,10 +170,8 @@ class OpenScores:
         """Centre of the prior, with its precision; the items are the models."""
         rows, is_open, n = self.rows, self.rows.is_open, len(self.scores)
         has_effects, n_sources = bool(rows.item_covariance.any()), 1 + len(rows.slope)
-        model = np.arange(n)
-        if has_effects:
-            # All other models are one, whose effects are zero.
-            model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
+        # All other models are one, whose item effects are zero.
+        model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
         layout = Layout(
             np.ones(n, dtype=bool), np.zeros(n, dtype=np.intp), model,
             (0,) * n_sources, (False,) * n_sources, has_effects,

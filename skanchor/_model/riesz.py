@@ -104,13 +104,6 @@ class RieszWeights:
     values: Array
     undetermined: NDArray[np.bool_]
 
-    @classmethod
-    def solve(
-        cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array
-    ) -> RieszWeights:
-        """Solve for the weights of all scores; see :meth:`Information.of`."""
-        return Information.of(fit, grams, prior).weights()
-
     def local(self, source: int) -> Array:
         """What the local columns of a source's rows are multiplied with."""
         return self.fit.local_weights(source, self.values)

@@ -93,7 +93,7 @@ class LinearBias(PairsLearner):
             first = np.concatenate([start.parametric_coef_, start.coef_])
         ridge = self.ridge(rows.pairs, rows.weight)
         fit = fit_exactly(rows, span, ridge, self.loss, start=first)
-        self._store(fit, rows, fit.coef[rows.parametric.shape[1] :])
+        self._store(fit, rows, np.ones(rows.y.shape[1:]))
 
     def fit_span(self, X: FeaturePairs, sample_weight: Array) -> Self:
         """Fit the feature map alone, on the responses of rows of positive weight.

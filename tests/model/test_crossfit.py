@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import FitOfAllRows, grams_of, steps_of
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -28,7 +28,7 @@ def sums_of(full):
 
 def weights_of(full):
     grams = sums_of(full)
-    return RieszWeights.solve(full.fit, grams, full.prior)
+    return Information.of(full.fit, grams, full.prior).weights()
 
 
 def test_without_folds_only_rows_of_new_models_correct(full):

@@ -11,7 +11,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import FitOfAllRows, minimise, steps_of
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information
 from skanchor._model.sources import ResidualRows, SourceRows, extra_columns
 
 N_HISTORICAL, N_NEW, N_JUDGES, N_SPAN = 5, 2, 2, 3
@@ -169,12 +169,12 @@ def test_weights_by_residual_columns_are_those_beside_the_span(fit, sources):
             ResidualRows(**{f: known[f] for f in names}, residual=residual)
         )
         assert_allclose(bare.logits(projected[-1]), fit.logits(rows), atol=1e-12)
-    weights = RieszWeights.solve(fit, grams, fit.precision)
+    weights = Information.of(fit, grams, fit.precision).weights()
     grams = [
         (rows.source, rows.gram(value))
         for rows, value in zip(projected, values, strict=True)
     ]
-    found = RieszWeights.solve(bare, grams, bare.precision)
+    found = Information.of(bare, grams, bare.precision).weights()
     assert_allclose(found.item_covariance, weights.item_covariance, atol=1e-9)
     for rows, other in zip(sources, projected, strict=True):
         expected = rows.products(weights.local(rows.source))
