@@ -265,9 +265,6 @@ class BoostedBias(StagedLearner):
             max_rounds=WEIGHT_ROUNDS * self.n_rounds_, validation_fraction=0.0
         )
 
-    def _columns(self, features: Array) -> Array:
-        return features
-
     def _rest(self, features: Array) -> Array:
         """Sum of the weak learners, (n_rows,) or (n_rows, n_targets)."""
         responses = self._centred(features)

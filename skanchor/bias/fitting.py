@@ -217,8 +217,8 @@ class StagedLearner(PairsLearner):
     """Learner that is linear in its last coefficients: ``columns @ coef + rest``."""
 
     def _columns(self, features: Array) -> Array:
-        """Columns of single responses, (n_rows, n_columns)."""
-        raise NotImplementedError
+        """Columns of single responses, (n_rows, n_columns): by default features."""
+        return features
 
     def _rest(self, features: Array) -> Array | float:
         """What the columns leave of psi, (n_rows,) or (n_rows, n_targets)."""

@@ -91,7 +91,7 @@ class DifferenceErrors:
         judged = self._in_parts(total[:, None], rows)[:, 0]
         X, known = self.sample.X, debiaser.solution_.item_errors
         items = np.zeros((len(X.judges), len(X.models)))
-        if known is not None:
+        if known.size:
             judges = positions(debiaser.judges_, X.judges)
             models = positions(debiaser.models_, X.models)
             target = debiaser.models_.tolist().index(model)
