@@ -127,48 +127,45 @@ def win_probabilities(scores: Array) -> Array:
         return np.asarray(1.0 / (1.0 + np.exp(scores - scores[:, None])))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ScoreSystem:
-    """A system of scores, whose matrix is a Laplacian, or one plus a ridge.
+def solve_for_scores(
+    information: Array, ridge: float, right: Array
+) -> tuple[Array, bool]:
+    """Solve a system of scores, whose matrix is a Laplacian, or one plus a ridge.
 
     Without a ridge only differences of scores are determined, and the score of the
     model with most information is fixed at zero. The matrix of the others is scaled to
     unit diagonal, so that no digits of a model with light votes are lost.
 
-    Attributes
+    Parameters
     ----------
-    free : ndarray of shape (n_free,)
-        Models whose scores are solved for.
-    system : SymmetricSystem
-        Factorised matrix of these models.
+    information : ndarray of shape (n_models, n_models)
+        Information of each ordered pair.
+    ridge : float
+        What is added to the diagonal.
+    right : ndarray of shape (n_models,) or (n_models, k)
+        Right-hand sides, of sum zero.
+
+    Returns
+    -------
+    scores : ndarray of the same shape
+        Their level is any.
+    is_certain : bool
+        Whether all differences of scores are determined in floating point.
     """
-
-    free: NDArray[np.intp]
-    system: SymmetricSystem
-
-    @classmethod
-    def of(cls, information: Array, ridge: float) -> ScoreSystem:
-        """Factorise the information of each ordered pair, with a ridge."""
-        matrix, free = laplacian(information), np.arange(len(information))
-        if ridge:
-            # A slight ridge hardly curves the direction in which all scores move
-            # together, in which nothing is solved for: it gets the mean curvature.
-            matrix.flat[:: len(matrix) + 1] += ridge
-            matrix += np.trace(matrix) / len(matrix) ** 2
-        else:
-            free = np.delete(free, np.argmax(matrix.diagonal()))
-        return cls(free, SymmetricSystem.of(matrix[np.ix_(free, free)]))
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether votes determine all differences of scores in floating point."""
-        return self.system.rank == len(self.free)
-
-    def solve(self, right: Array) -> Array:
-        """Solve for right-hand sides of sum zero; the level of solutions is any."""
-        result = np.zeros(right.shape)
-        result[self.free] = self.system.solve(right[self.free])
-        return result
+    matrix, free = laplacian(information), np.arange(len(information))
+    if ridge:
+        # A slight ridge hardly curves the direction in which all scores move together,
+        # in which nothing is solved for: it gets the mean curvature.
+        matrix.flat[:: len(matrix) + 1] += ridge
+        matrix += np.trace(matrix) / len(matrix) ** 2
+    else:
+        free = np.delete(free, np.argmax(matrix.diagonal()))
+    system, scores = (
+        SymmetricSystem.of(matrix[np.ix_(free, free)]),
+        np.zeros_like(right),
+    )
+    scores[free] = system.solve(right[free])
+    return scores, system.rank == len(free)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -286,7 +283,7 @@ def _newton(
         # Expected less observed wins of the row model, (wins + wins') p - wins, without
         # its cancellation; p' is 1 - p.
         gradient = (wins.T * p - wins * p.T).sum(axis=1) + ridge * scores
-        step = -ScoreSystem.of(wins * (p * p.T), ridge).solve(gradient)
+        step = -solve_for_scores(wins * (p * p.T), ridge, gradient)[0]
         step -= step.mean()
         longest = np.abs(step[:, None] - step).max(where=met, initial=0.0)
         share = min(1.0, _LONGEST_STEP / max(longest, tol))

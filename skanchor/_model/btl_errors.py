@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._model.btl import BTLFit, ScoreSystem, VoteCells, win_probabilities
+from skanchor._model.btl import BTLFit, VoteCells, solve_for_scores, win_probabilities
 from skanchor._model.graph import components
 from skanchor._typing import Array
 
@@ -71,9 +71,10 @@ class ScoreErrors:
         inverse, is_uncertain = np.zeros_like(weight), np.zeros(len(weight), dtype=bool)
         for at in fit.scales:
             box = np.ix_(at, at)
-            system = ScoreSystem.of(information[box], ridge)
-            inverse[box] = system.solve(np.eye(len(at)))
-            is_uncertain[at] = not system.is_certain
+            inverse[box], is_certain = solve_for_scores(
+                information[box], ridge, np.eye(len(at))
+            )
+            is_uncertain[at] = not is_certain
         part = components(noise > LEAST_NOISE * expected, "weak")
         is_silent = (expected > 0) & (part[:, None] != part)
         return cls(fit, inverse, is_uncertain, noise, expected, is_silent)

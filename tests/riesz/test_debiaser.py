@@ -130,8 +130,8 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
             mine = debiaser.learners_[1 + m].learner
             psi = chain[1].biases_[judge]
             responses = plugged.by_judge(m).pairs.left
-            assert_allclose(mine._map(responses), psi._map(responses))
-        maps.append(mine._map(np.linspace(-2, 2, 9)[:, None].repeat(3, axis=1)))
+            assert_allclose(mine._columns(responses), psi._columns(responses))
+        maps.append(mine._columns(np.linspace(-2, 2, 9)[:, None].repeat(3, axis=1)))
         cut = plugged.by_judge(0)
         old = np.where(plugged.involves_new[cut.rows], 0.0, 1.0)
         gammas.append(mine.ridge(cut.pairs, old))
