@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor._model.graph import components, laplacian, pair_sums, sorted_components
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.sources import sigmoid
 from skanchor._typing import Array
 
 _STEP = 1 << 16
@@ -118,13 +119,6 @@ class VoteCells:
         # Wins and losses are summed apart, so that no digits of the fewer are lost.
         lost = self.table(self.weight * (1.0 - self.y))
         return self.table(self.weight * self.y) + lost.T
-
-
-def win_probabilities(scores: Array) -> Array:
-    """Probability that the row's model wins against the column's."""
-    # Several times faster than scipy's expit, for tables of thousands of models.
-    with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(scores - scores[:, None])))
 
 
 def solve_for_scores(
@@ -279,7 +273,8 @@ def _newton(
         return float((wins * losses).sum() + 0.5 * ridge * scores @ scores)
 
     for n_iter in range(1, max_iter + 1):
-        p = win_probabilities(scores)
+        # Probability that the row's model wins against the column's.
+        p = sigmoid(scores[:, None] - scores)
         # Expected less observed wins of the row model, (wins + wins') p - wins, without
         # its cancellation; p' is 1 - p.
         gradient = (wins.T * p - wins * p.T).sum(axis=1) + ridge * scores

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._model.btl import BTLFit, VoteCells, solve_for_scores, win_probabilities
+from skanchor._model.btl import BTLFit, VoteCells, solve_for_scores
 from skanchor._model.graph import components
+from skanchor._model.sources import sigmoid
 from skanchor._typing import Array
 
 LEAST_NOISE = 1e-26
@@ -175,7 +176,7 @@ def _moments(
     """Residual of each vote, and variance of a vote by pair of models."""
     # By pair first, whose number is mostly below that of votes. For rare events both
     # p and 1 - p must have their digits.
-    p = win_probabilities(scores)
+    p = sigmoid(scores[:, None] - scores)
     return y * p[right, left] - (1.0 - y) * p[left, right], p * p.T
 
 

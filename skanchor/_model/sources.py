@@ -263,12 +263,10 @@ class SourceRows:
         by_pair = by_item[left] - by_item[right]
         return np.asarray(by_pair[self._pair_of_row])
 
-    def _by_pair(self, values: Array) -> Array:
-        return np.asarray(np.add.reduceat(values, self._starts))
-
     def _by_item(self, values: Array) -> Array:
         """Sum of values over the rows of each item, minus where it is on the right."""
-        by_pair, (left, right), n = self._by_pair(values), self._pairs, self.n_items
+        by_pair, n = np.add.reduceat(values, self._starts), self.n_items
+        left, right = self._pairs
         sums = np.bincount(left, by_pair, n) - np.bincount(right, by_pair, n)
         return np.asarray(sums)
 
@@ -280,8 +278,8 @@ class SourceRows:
         """Sum of values times products of local columns: (n_columns, n_columns)."""
         n, size = self.n_items, self.n_items + self.extra.shape[1]
         gram = np.zeros((size, size))
-        left, right = self._pairs
-        gram[:n, :n] = laplacian(pair_sums(left, right, self._by_pair(values), n))
+        by_pair = np.add.reduceat(values, self._starts)
+        gram[:n, :n] = laplacian(pair_sums(*self._pairs, by_pair, n))
         weighted = self.extra * values[:, None]
         gram[:n, n:] = np.column_stack([self._by_item(one) for one in weighted.T])
         gram[n:, :n] = gram[:n, n:].T
