@@ -25,7 +25,7 @@ from skanchor._model.item_effects import (
     with_item_effects,
 )
 from skanchor._model.linalg import SymmetricSystem, with_eigenvalues
-from skanchor._model.newton import grams_of, minimise
+from skanchor._model.newton import Hessian, grams_of, minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
 
@@ -191,6 +191,7 @@ class RowsOfHistory:
         self.sources = [rows for rows in sources if not rows.is_new]
         self.weights = [rows.weight for rows in self.sources]
         self.bounds = bounds
+        self.information: Array | None = None
         layout = self.fit.layout
         is_old, self.spans = ~layout.is_new, np.zeros(layout.size, dtype=bool)
         self.at_effects = layout.of_item_effects(is_old)
@@ -202,14 +203,20 @@ class RowsOfHistory:
 
     def expand(self, sigma: Array) -> bool:
         """Expand around the mode under a covariance."""
-        start, rows = with_item_effects(self.fit, sigma), (self.sources, self.weights)
+        start, hessian = with_item_effects(self.fit, sigma), None
+        rows = self.sources, self.weights
+        if self.information is not None:
+            at = np.flatnonzero(self.free)
+            hessian = Hessian(start.penalised(self.information)[at[:, None], at])
         self.fit, _ = minimise(
-            start, *rows, self.free, bounds=self.bounds, tolerance=MODE_TOLERANCE
-        )
+            start, *rows, self.free,
+            bounds=self.bounds, hessian=hessian, tolerance=MODE_TOLERANCE,
+        )  # fmt: skip
+        self.information = self.fit.information(grams_of(self.fit, *rows))
         # All but the prior of the item effects is the same under every covariance.
         x, (low, high) = self.fit.x, self.bounds
         self.at = np.flatnonzero(self.free & (low < x) & (x < high))
-        matrix = self.fit.centred(self.fit.information(grams_of(self.fit, *rows)))
+        matrix = self.fit.centred(self.information)
         others = slice(0, self.fit.layout.item_effects.start)
         matrix[others, others] += self.fit.precision[others, others]
         self.matrix = matrix[self.at[:, None], self.at]

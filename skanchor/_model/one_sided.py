@@ -180,7 +180,7 @@ class OpenScores:
         centre[layout.scores] = np.where(is_open, 0.0, self.scores)
         centre[layout.sensitivities] = np.append(1.0, np.nan_to_num(rows.slope))
         diagonal[layout.scores][is_open] = _LOOSE
-        error = self._slope_errors
+        error = np.append(0.0, np.nan_to_num(rows.slope_error))
         diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
         precision = np.diag(diagonal)
         box = np.ix_(np.flatnonzero(~is_open), np.flatnonzero(~is_open))
@@ -190,17 +190,15 @@ class OpenScores:
             precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
         return Fit(layout, centre, precision, centre=centre)
 
-    @property
-    def _slope_errors(self) -> Array:
-        return np.append(0.0, np.nan_to_num(self.rows.slope_error))
-
     def _fitted(self, start: Fit) -> tuple[Fit, float]:
         """Most likely parameters under the prior of a start, and their loss."""
         layout, sources = start.layout, self.rows.sources
         weights = [rows.weight for rows in sources]
         free = layout.of_scores(layout.is_new)
         free |= layout.of_item_effects(self.rows.is_open)
-        free[layout.sensitivities] = self._slope_errors > 0
+        # Known sensitivities have no prior.
+        at = layout.sensitivities
+        free[at] = start.precision.diagonal()[at] > 0
         fit, _ = minimise(start, sources, weights, free, tolerance=_TOLERANCE)
         return fit, fit.loss(sources, weights)
 
