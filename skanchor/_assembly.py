@@ -148,7 +148,7 @@ class Inference:
 def sums_of(full: FullFit) -> FitSums:
     """Sums over all rows, with the dispersion of each source."""
     known = full.chain.fit
-    noise = known.without_item_effects().dispersions(without_items=True)
+    noise = known.dispersions(without_items=True)
     return FitSums.of(known.fit, known.sources, full.sample.X.order, noise)
 
 

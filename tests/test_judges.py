@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 from tables import meets, said, scored
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor._estimators.judge_checks import JudgeFit, favour_of_a_side
+from skanchor._estimators.judges import JudgeFit, favour_of_a_side
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import (
@@ -225,7 +225,7 @@ def test_auto_fits_position_effects_where_no_ranking_explains_the_display(cycle)
     if cycle:
         fit = auto.fit(battles, y)
     else:
-        with pytest.warns(DataWarning, match="'judge-[12]' is left out") as found:
+        with pytest.warns(DataWarning, match="'judge-[12]' cannot be learned") as found:
             fit = auto.fit(battles, y)
         assert len(found) == 2
     assert (fit.has_position_effect_ == cycle).all()
@@ -258,7 +258,7 @@ def fits_without_order(battles, y, calibrator):
         delta = np.where(used, battles.score_differences[cut.rows], 0.0)[:, None]
         rows = TrainingRows(cut.pairs, y[cut.rows], used.astype(float), delta)
         judge = battles.judges[m]
-        yield JudgeFit(judge, calibrator.biases_[judge], rows, cut.order, None)
+        yield JudgeFit(judge, calibrator.biases_[judge], rows, cut.order, np.ones(len(cut)))
 
 
 def test_the_test_for_a_favour_by_least_squares():

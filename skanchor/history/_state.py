@@ -378,20 +378,13 @@ class HistoryState:
         """Calibrator with what was fitted to all rows."""
         x, layout = self.fits.x[0], self.fits.layout
         calibrator = JudgeCalibrator()
-        calibrator.judges_ = self.judges
         calibrator.features_ = np.array(self.features, dtype=object)
         calibrator.choices_ = pd.DataFrame()
-        biases = zip(self.judges.tolist(), self.learners, strict=True)
-        calibrator.biases_ = dict(biases)
-        index = label_index(self.judges, "judge")
-        values = {
-            "sensitivities_": x[layout.sensitivities][1:],
-            "position_effects_": x[layout.position_effects][1:],
-            "has_position_effect_": np.array(layout.positions[1:], dtype=bool),
-        }
-        for name, by_judge in values.items():
-            setattr(calibrator, name, pd.Series(by_judge, index))
-        return calibrator
+        biases = dict(zip(self.judges.tolist(), self.learners, strict=True))
+        slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
+        return calibrator.with_parameters(
+            biases, slopes, positions, layout.positions[1:]
+        )
 
     def btl(self, stages: Stages) -> BTLRegressor:
         """Stage of the votes with what was fitted to all rows."""
