@@ -257,8 +257,8 @@ def fits_without_order(battles, y, calibrator):
         used = ~battles.involves_new[cut.rows]
         delta = np.where(used, battles.score_differences[cut.rows], 0.0)[:, None]
         rows = TrainingRows(cut.pairs, y[cut.rows], used.astype(float), delta)
-        judge = battles.judges[m]
-        yield JudgeFit(judge, calibrator.biases_[judge], rows, cut.order, np.ones(len(cut)))
+        judge, times = battles.judges[m], np.ones(len(cut))
+        yield JudgeFit(judge, calibrator.biases_[judge], rows, cut.order, times)
 
 
 def test_the_test_for_a_favour_by_least_squares():

@@ -445,9 +445,10 @@ def _warn_of_fit(fit: JudgeFit) -> None:
     if columns:
         text = (
             f"The verdicts of judge {judge!r} are separated by {columns}: no finite "
-            "fit exists, and these rows carry next to no information. Drop a feature "
-            f"that is made from the outcome, or the judge (without=[{judge!r}]), or "
-            "set a ridge, such as LinearBias(alpha=0.01)."
+            "fit exists, and these rows carry next to no information. What the others "
+            "say of the scores is unaffected. Drop a feature that is made from the "
+            f"outcome, or the judge (without=[{judge!r}]), or set a ridge, such as "
+            "LinearBias(alpha=0.01)."
         )
         warn_of_data("separated-judge", [judge], text, SeparationWarning)
     elif not is_converged:
