@@ -99,8 +99,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         for name, value in self.get_params().items():
             if isinstance(value, int) and abs(value) > sys.float_info.max:
                 raise InvalidParameterError(
-                    f"The {name!r} parameter must be below {sys.float_info.max:.2g}; "
-                    f"got a whole number of {value.bit_length()} bits."
+                    f"The {name!r} parameter of {type(self).__name__} must be below "
+                    f"{sys.float_info.max:.2g}; it has {value.bit_length()} bits."
                 )
 
     def fit(
@@ -288,14 +288,17 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             _refuse_unknown(known, missing)
             names = known[missing].unscored_models()
             text = (
-                f"{missing.sum()} rows involve models without a score ({names[:5]}); "
-                "they are given probability 1/2."
+                f"Rows of models without a score ({names[:5]}) are given probability "
+                f"1/2: {missing.sum()}."
             )
             if self.unseen == "raise":
                 raise BattlesError(text)
             warn_of_data("models-without-score", names, text)
         if alone.any():
-            text = f"{alone.sum()} rows compare a model with itself: probability 1/2."
+            text = (
+                "Rows that compare a model with itself are given probability 1/2: "
+                f"{alone.sum()}."
+            )
             warn_of_data("self-comparisons", (), text)
         return np.where(missing | alone, 0.0, eta)
 
@@ -334,8 +337,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         eta = self._decision(X)
         if self._tied_labels:
             raise BattlesError(
-                "A decision function for two classes does not fit outcomes with ties: "
-                "scikit-learn takes ties for a third class. Leave their rows out, or "
+                "There is no decision function after a fit to outcomes with ties: "
+                "scikit-learn takes them for a third class. Leave their rows out, or "
                 "use metrics.log_loss_scorer; in win_probability a tie is half a win."
             )
         return eta
@@ -452,6 +455,6 @@ def _refuse_unknown(X: Comparisons, missing: NDArray[np.bool_]) -> None:
         is_blank = np.all(~np.isfinite(X.features_left[rows]), axis=0).tolist()
         blank = [name for name, b in zip(X.feature_names, is_blank, strict=True) if b]
         raise BattlesError(
-            f"{len(rows)} rows have NaN features, the first in row {rows[0]}; features "
-            f"that no row has: {blank[:5]}."
+            f"Rows with NaN features: {len(rows)}, the first is row {rows[0]}."
+            + f" No row has the features {blank[:5]} that fit has seen." * bool(blank)
         )

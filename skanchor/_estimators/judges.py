@@ -229,6 +229,7 @@ class JudgeCalibrator(ComparisonEstimator):
         if self.position_effect == "auto":
             # Rows report an order, other than that of the columns, in vain.
             if order.any() and (order != 1).any():
+                text += " It is left out."
                 warn_of_data("position-effect-not-shown", [judge], text)
         elif self.position_effect:
             raise BattlesError(text)
