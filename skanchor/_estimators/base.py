@@ -338,7 +338,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         if self._tied_labels:
             raise BattlesError(
                 "There is no decision function after a fit to outcomes with ties: "
-                "scikit-learn takes them for a third class. Leave their rows out, or "
+                "scikit-learn treats ties as a third class. Leave their rows out, or "
                 "use metrics.log_loss_scorer; in win_probability a tie is half a win."
             )
         return eta
