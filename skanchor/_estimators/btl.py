@@ -191,9 +191,10 @@ class BTLRegressor(ComparisonEstimator):
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
         fit = self._fit_scores(wins, start)
-        scores, is_open = fit.reported, fit.scale < 0
+        is_open = fit.scale < 0
         self.unbounded_ = fit.is_far | is_open
-        self._side = np.where(fit.is_far, fit.side, 0)
+        self._side = np.where(fit.is_far, np.sign(fit.scores), 0.0)
+        scores = np.where(fit.is_far, self._side * self.score_bound, fit.scores)
         self.bias_, self.dispersion_, self.open_rows_ = None, 1.0, None
         if self.bias is not None:
             near = None if start is None else start.bias_
@@ -248,7 +249,7 @@ class BTLRegressor(ComparisonEstimator):
 
     def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> Array:
         """Covariance of the scores; with it ``dispersion_``, and scores without one."""
-        errors = ScoreErrors.of(votes.cells, fit, self.alpha * votes.cells.weight.sum())
+        errors = ScoreErrors.of(votes.cells, fit, self.alpha)
         self.unbounded_ |= errors.is_uncertain
         light = self.models_[errors.is_uncertain].tolist()
         if light:
