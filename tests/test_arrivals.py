@@ -100,16 +100,6 @@ def test_unweighted_residuals_sum_to_zero(warm, meet):
     assert np.abs(likelihood.scores_ - scorer.scores_).max() > 1e-4
 
 
-def test_opponent_without_score_is_named():
-    X, y, new = make_data()
-    scored, _ = chain(X, y, new)
-    lost = scored.with_columns(
-        scores=np.where(scored.models == "model-02", np.nan, scored.scores)
-    )
-    with pytest.raises(BattlesError, match=r"without a score: \['model-02'\]"):
-        ArrivalScorer().fit(lost, y)
-
-
 def test_predict_and_unseen():
     X, y, new = make_data()
     encoded, scorer = chain(X, y, new)
@@ -146,12 +136,3 @@ def test_no_new_models_and_bad_parameters():
         ArrivalScorer().fit(scored, y)
     with pytest.raises(BattlesError, match="no row that it models"):
         chain(X, y)[1].score(scored[:0], y[:0])
-
-
-def test_new_model_without_rows_is_named():
-    X, y, new = make_data(3)
-    scored, _ = chain(X, y, new)
-    weight = np.ones(len(y))
-    weight[scored.is_new[scored.left] | scored.is_new[scored.right]] = 0.0
-    with pytest.raises(BattlesError, match=r"New models \['new-model-1'.*cannot be"):
-        ArrivalScorer().fit(scored, y, weight)

@@ -183,22 +183,6 @@ def test_features_missing_on_votes_are_refused(table):
         pipeline(cv=2).fit(X, y)
 
 
-def test_a_table_without_features_is_refused(table):
-    data, y, _ = table
-    with pytest.raises(BattlesError, match="needs features of the responses"):
-        pipeline().fit(data.X[["model_a", "model_b", "judge"]], y)
-
-
-def test_separated_votes_are_refused():
-    data, y, _ = styled(n_historical=100, n_new=30, n_models=3)
-    X = data.X.copy()
-    human = (X["judge"] == "human").to_numpy()
-    X["x1_a"] = np.where(human, y, X["x1_a"])
-    X["x1_b"] = np.where(human, 1 - y, X["x1_b"])
-    with pytest.raises(BattlesError, match="separate the human votes"):
-        pipeline(cv=2).fit(X, y)
-
-
 def test_a_history_is_not_kept_with_style(table):
     data, y, _ = table
     history = AnchorHistory(pipeline(item_effects=None))

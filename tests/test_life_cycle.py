@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import warnings
 from pathlib import Path
 
@@ -288,21 +287,6 @@ def test_nested_parallel_search(data):
     found = search.fit(data.X, data.y).cv_results_["mean_test_score"]
     expected = alone.fit(data.X, data.y).cv_results_["mean_test_score"]
     assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_fits_in_threads_do_not_meet(data, anchor):
-    results = []
-
-    def work():
-        results.append(make().fit(data.X, data.y))
-
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for other in results:
-        assert_same(other, anchor)
 
 
 # --------------------------------------------------------------------- metadata routing

@@ -90,13 +90,6 @@ def test_a_pipeline_says_what_the_regression_and_the_baseline_say():
         assert_allclose(human.conf_int(0.9), limits[-1:], atol=1e-6)
 
 
-def test_wins_mirror_losses():
-    X, y = votes()
-    down, up = (BTLRegressor().fit(X, outcomes) for outcomes in (y, 1 - y))
-    limits = -up.conf_int()[["high", "low"]].set_axis(["low", "high"], axis=1)
-    assert_allclose(down.conf_int(), limits, atol=1e-6)
-
-
 def test_weights_have_no_unit_and_counts_are_rows():
     X, y = votes()
     high = BTLRegressor().fit(X, y).conf_int().loc["lost", "high"]
@@ -139,12 +132,6 @@ def test_others_rank_as_without_a_model_that_lost_all(among):
     assert board.index[-1] == "lost" and board["determined"].all()
     assert board["rank"]["lost"] == board["rank"].max()
     assert board["rank"]["lost"] > board["rank"].drop("lost").max()
-
-
-def test_few_losses_prove_little():
-    X, y = votes(n_lost=3)
-    ranks = AnchorPipeline(new_models=[]).fit(X, y).rank_sets(among="board").loc["lost"]
-    assert ranks["low"] == 1 and ranks["high"] == 5
 
 
 def test_groups_of_models_that_lose_to_the_others_keep_their_order():

@@ -9,20 +9,9 @@ import pytest
 from baseline_fits import with_votes
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline
 
-from skanchor import AnchorPipeline, JudgeCalibrator, SourceKFold
-from skanchor.baselines import (
-    BASELINES,
-    DirectScore,
-    HistoricalPPR,
-    HumanOnly,
-    JointBTL,
-    Oracle,
-    PerJudgeBTL,
-)
-from skanchor.bias import LinearBias
+from skanchor import JudgeCalibrator
+from skanchor.baselines import BASELINES, DirectScore, HumanOnly, Oracle, PerJudgeBTL
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 from skanchor.simulation import simulate_battles
@@ -151,26 +140,6 @@ def test_judges_without_history_are_left_out_and_told(data):
     X.loc[arrivals, "judge"] = "stranger"
     with pytest.raises(BattlesError, match="no comparison by a calibrated judge"):
         DirectScore().fit(X, data.y)
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_swap_in_with_one_argument_and_search_over_methods(data):
-    methods = [
-        AnchorPipeline(cv=3, random_state=0),
-        DirectScore(),
-        JointBTL(),
-        HistoricalPPR(),
-    ]
-    search = GridSearchCV(
-        Pipeline([("method", DirectScore())]),
-        {"method": methods},
-        cv=SourceKFold(3, random_state=0),
-        error_score="raise",
-    ).fit(data.X, (data.y > 0.4).astype(int))
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert type(search.best_params_["method"]) in (AnchorPipeline, DirectScore)
-    nested = DirectScore().set_params(calibrator__bias__alpha=0.1)
-    assert isinstance(nested.calibrator.bias, LinearBias)
 
 
 # -------------------------------------------------------------------------- the oracle

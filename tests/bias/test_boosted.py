@@ -62,19 +62,6 @@ def test_a_linear_bias_needs_few_rounds_and_the_weights_follow():
     assert calibrator.follow(other) is other
 
 
-def test_several_targets_and_units(rng):
-    pairs, _, _, weight = make_pairs(5)
-    both = psi(pairs.left) - psi(pairs.right)
-    y = np.column_stack([both, 1000 * both + rng.normal(size=len(both)), -both])
-    learner = BoostedBias(loss="squared").fit(pairs, y, weight)
-    fitted = learner.contrast(pairs)
-    assert fitted.shape == y.shape
-    for column in range(3):
-        assert np.corrcoef(fitted[:, column], y[:, column])[0, 1] > 0.93
-    one = BoostedBias(loss="squared").fit(pairs, y[:, 0], weight)
-    assert one.contrast(pairs).shape == (len(pairs),)
-
-
 def test_any_regressor_serves_as_weak_learner():
     pairs, delta, y, _ = make_pairs(7, n=500)
     for weak in (Ridge(), KNeighborsRegressor(40), STAGED):

@@ -13,12 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_sklearn_checks import NETWORK
 
-from skanchor import (
-    AnchorPipeline,
-    BTLRegressor,
-    JudgeCalibrator,
-    SourceKFold,
-)
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, SourceKFold
 from skanchor._battles import FeaturePairs
 from skanchor.bias import BiasLearner, LinearBias, NetworkBias
 from skanchor.exceptions import LearnerError
@@ -193,18 +188,6 @@ def test_seeds_reproduce_and_leave_the_generator_alone():
     assert_array_equal(full.contrast(pairs), cut.contrast(pairs))
     for twin in (pickle.loads(pickle.dumps(full)), copy.deepcopy(full)):
         assert_array_equal(twin.contrast(pairs), full.contrast(pairs))
-
-
-def test_optimizers_and_callbacks_of_skorch():
-    from skorch.callbacks import GradientNormClipping
-
-    pairs, _, y, _ = make_pairs(10, n=200)
-    net = quick(
-        optimizer=torch.optim.SGD,
-        optimizer__momentum=0.9,
-        callbacks=[GradientNormClipping(1.0)],
-    ).fit(pairs, y)
-    assert np.isfinite(net.history_[-1]["train_loss"])
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="for machines without a GPU")

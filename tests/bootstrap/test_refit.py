@@ -13,7 +13,6 @@ from skanchor import BTLRegressor, JudgeCalibrator
 from skanchor.baselines import (
     BASELINES,
     DirectScore,
-    HistoricalPPI,
     IPWOnly,
     JointBTL,
     JointMLE,
@@ -93,18 +92,19 @@ def test_settings_reach_the_refits(method, data):
 
 
 def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
-    both = {"a": DirectScore(), "b": HistoricalPPI()}
+    # A block of this table has 64 resamples.
+    both = {"a": JointBTL(), "b": DirectScore()}
     options = dict(random_state=5, n_resamples=70)
     one = bootstrap(both, data.X, data.y, **options)
     with joblib.parallel_config("threading"):
         threads = bootstrap(both, data.X, data.y, n_jobs=2, **options)
     assert_allclose(one["b"].replicates, threads["b"].replicates, rtol=0, atol=0)
-    alone = bootstrap({"b": HistoricalPPI()}, data.X, data.y, **options)
+    alone = bootstrap({"b": DirectScore()}, data.X, data.y, **options)
     fewer = bootstrap(both, data.X, data.y, random_state=5, n_resamples=30)
-    other = bootstrap(both, data.X, data.y, random_state=6, n_resamples=30)
+    other = bootstrap(both, data.X, data.y, random_state=6, n_resamples=2)
     assert_allclose(one["b"].replicates, alone["b"].replicates, atol=1e-12)
     assert_allclose(one["a"].replicates[:30], fewer["a"].replicates, atol=1e-12)
-    assert np.abs(other["a"].replicates - fewer["a"].replicates).max() > 0.01
+    assert np.abs(other["a"].replicates - fewer["a"].replicates[:2]).max() > 0.01
 
 
 def test_a_list_of_methods_is_named_by_class(data):

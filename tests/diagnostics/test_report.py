@@ -6,18 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
 from scipy.special import expit
-from sklearn.base import clone
-from tables import liked, quiet
+from tables import liked
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorPipeline
 from skanchor._sample.sample import Sample
-from skanchor.evaluation import check_intervals, leave_one_model_out
-from skanchor.exceptions import (
-    DiagnosticWarning,
-    WeakJudgeWarning,
-)
+from skanchor.exceptions import DiagnosticWarning
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import in_short
 
@@ -57,29 +51,6 @@ def test_a_judge_who_overrates_a_model_is_named():
     z = found.deviation / found.standard_error
     assert z.idxmax() == ("judge-1", favourite) and z.max() > 3
     assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
-
-
-@pytest.mark.parametrize("position", [False, True])
-def test_a_judge_that_only_ties_has_nothing_to_test(position):
-    data = liked(item_sd=0.0)
-    lazy = (data.X.judge == "judge-1").to_numpy()
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(position_effect=position), cv=3, random_state=0
-    )
-    # A RuntimeWarning would be an error here.
-    with (
-        pytest.warns(WeakJudgeWarning, match="'judge-1' is close to zero"),
-        pytest.warns(DiagnosticWarning, match="'judge-1' does not tell models apart"),
-    ):
-        anchor.fit(data.X, np.where(lazy, 0.5, data.y))
-    seen = anchor.result_.diagnostics
-    tests = seen.judges[["pearson", "pearson_p", "item_chi2", "item_p"]]
-    assert tests.loc["judge-1"].isna().all()
-    assert tests.drop(index="judge-1").notna().all(axis=None)
-    # The other judges are tested as if it were not there.
-    others = quiet(clone(anchor).fit, data.X[~lazy], data.y[~lazy])
-    assert 0 < others.result_.diagnostics.item_p < 1
-    assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_judges", [10, 11])
@@ -130,35 +101,3 @@ def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
     assert (seen.arrivals.models["p_value"] < 1e-6).any()
     kinds = {finding.code for finding in seen.findings()}
     assert not kinds & {"change", "disagreement", "curved-scale"}
-
-
-def test_names_that_a_user_gives_a_table_stay_with_it():
-    """Indexes of tables may not be those of other fits."""
-    data = liked(item_sd=0.0)
-
-    def tables():
-        found = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)
-        known = found.result_.diagnostics
-        return known.models, known.judges, known.historical, found.btl_.scores_
-
-    for table in tables():
-        table.index.name = "mine"
-        if table.ndim == 2:
-            table.columns.name = "mine"
-    again = tables()
-    assert [table.index.name for table in again] == ["model", "judge", "model", "model"]
-    assert all(table.columns.name is None for table in again if table.ndim == 2)
-
-
-def test_coverage_on_request():
-    data = liked(item_sd=0.0)
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
-    assert anchor.result_.diagnostics.coverage is None
-    found = check_intervals(anchor, data.X, data.y)
-    seen, coverage = replace(anchor.result_.diagnostics, check=found), found.coverage
-    table = leave_one_model_out(anchor, data.X, data.y)
-    assert seen.coverage == coverage == table.compatible.mean()
-    assert seen.covered == table.covered.mean() <= coverage
-    assert 0.5 <= coverage <= 1.0
-    said = f"left out: {coverage:.0%} (human scores taken as exact: "
-    assert said + f"{seen.covered:.0%})" in repr(seen)

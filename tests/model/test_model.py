@@ -267,29 +267,6 @@ def test_the_score_of_historical_rows_vanishes_at_the_joint_fit(fit, sources):
     assert_allclose(scored @ residual, 0.0, atol=1e-5)
 
 
-def test_a_parameter_on_its_bound_stays_there_and_the_others_are_fitted(layout):
-    # All verdicts agree with the scores, so that the sensitivity has no limit.
-    n_old = N_HISTORICAL
-    left, right = np.triu_indices(n_old, 1)
-    scores = np.linspace(1.0, -1.0, n_old)
-    rows = SourceRows(
-        1, False, np.arange(len(left)), left, right,
-        np.zeros((len(left), 1 + N_SPAN)), np.zeros(len(left)), np.ones(len(left)),
-        np.ones(len(left)), np.ones(len(left)), np.full(len(left), -1),
-        np.full(len(left), -1),
-        layout.n_items,
-    )  # fmt: skip
-    start = Fit.start(layout)
-    start.x[:n_old] = scores
-    low, high = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
-    at = layout.sensitivities.start + 1
-    low[at], high[at] = -20.0, 20.0
-    found, _ = minimise(
-        start, [rows], [rows.weight], layout.of_source(1), bounds=(low, high)
-    )
-    assert found.sensitivity(1) == 20.0
-
-
 def test_systems_are_solved_and_their_null_directions_are_named(rng):
     root = rng.normal(size=(6, 4))
     matrix = root @ root.T
