@@ -193,14 +193,3 @@ def test_a_method_without_errors_has_no_intervals_to_test():
     X, y = small()
     with pytest.raises(TypeError, match="use leave_one_model_out"):
         check_intervals(HistoricalPPI(), X, y, models=["model-01"])
-
-
-def test_models_without_a_finite_error_are_not_tested():
-    true = np.linspace(1.5, -1.5, 6)
-    table = table_of(true, true, np.array([np.inf, *[0.1] * 5]), 0.03)
-    found = IntervalCheck.of(table)
-    assert found.n_models == found.compatible == 5
-    assert np.isnan(found.table["z"].iloc[0])
-    none = IntervalCheck.of(table[:1])
-    assert none.largest is none.top is none.direction is None
-    assert none.p_value == 1.0 and check_record(none)["holds"] == "unknown"

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skanchor import JudgeCalibrator
-from skanchor.baselines import BASELINES, DirectScore, HumanOnly, Oracle, PerJudgeBTL
-from skanchor.exceptions import BattlesError, BoundWarning
+from skanchor.baselines import BASELINES, HumanOnly, Oracle, PerJudgeBTL
+from skanchor.exceptions import BoundWarning
 from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 from skanchor.simulation import simulate_battles
 
@@ -129,17 +129,6 @@ def test_several_new_models_and_a_position_effect(name):
     estimates = pd.Series(both.result_.estimates, both.models_)
     expected = alone.result_.estimates
     assert_allclose(estimates[alone.models_], expected, atol=1e-8)
-
-
-def test_judges_without_history_are_left_out_and_told(data):
-    X = data.X.copy()
-    arrivals = (X.model_a == "new-model") | (X.model_b == "new-model")
-    X.loc[arrivals & (X.judge == "judge-1"), "judge"] = "stranger"
-    with pytest.warns(UserWarning, match="'stranger' has 0 historical rows"):
-        DirectScore().fit(X, data.y)
-    X.loc[arrivals, "judge"] = "stranger"
-    with pytest.raises(BattlesError, match="no comparison by a calibrated judge"):
-        DirectScore().fit(X, data.y)
 
 
 # -------------------------------------------------------------------------- the oracle

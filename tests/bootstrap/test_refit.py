@@ -6,20 +6,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from skanchor import BTLRegressor, JudgeCalibrator
-from skanchor.baselines import (
-    BASELINES,
-    DirectScore,
-    IPWOnly,
-    JointBTL,
-    JointMLE,
-    MeanShift,
-    PerJudgeBTL,
-    SoftElo,
-)
+from skanchor import JudgeCalibrator
+from skanchor.baselines import BASELINES, DirectScore, JointBTL, PerJudgeBTL, SoftElo
 from skanchor.bias import LinearBias
 from skanchor.bootstrap import bootstrap
 from skanchor.exceptions import DataWarning
@@ -62,33 +52,6 @@ def check_against_fits(methods, X, y):
 @QUIET
 def test_refits_are_fits_with_the_weights_of_the_resample(data):
     check_against_fits(METHODS, data.X, data.y)
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        MeanShift(calibrator=JudgeCalibrator(position_effect=False)),
-        DirectScore(btl=BTLRegressor(alpha=0.01)),
-        IPWOnly(clip=2.0),
-        IPWOnly(classifier=LogisticRegression(C=0.1, tol=1e-8)),
-        # A penalty for each of the three features.
-        DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
-        JointMLE(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
-    ],
-    ids=["position", "btl-ridge", "clip", "user", "ridges", "joint-ridges"],
-)
-@QUIET
-def test_settings_reach_the_refits(method, data):
-    # Of a single group each resample is the table, and its weights are one.
-    whole = np.zeros(len(data.y))
-    refits = bootstrap(
-        {"m": method}, data.X, data.y, groups=whole, n_resamples=2, random_state=1
-    )["m"]
-    found = estimates(method, data.X, data.y)
-    assert_allclose(refits.replicates, np.tile(found, (2, 1)), atol=1e-6)
-    # The settings do change the scores.
-    plain = estimates(type(method)(), data.X, data.y)
-    assert np.abs(found - plain).max() > 1e-5
 
 
 def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):

@@ -1,18 +1,17 @@
 """What the diagnostics say of clean tables, and of tables with a known fault."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
-from tables import liked
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from tables import liked, quiet
 
-from skanchor import AnchorPipeline
-from skanchor._sample.sample import Sample
-from skanchor.exceptions import DiagnosticWarning
-from skanchor.simulation import simulate_battles
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.evaluation import check_intervals, leave_one_model_out
+from skanchor.exceptions import DiagnosticWarning, WeakJudgeWarning
 from skanchor.warning_log import in_short
 
 
@@ -53,6 +52,29 @@ def test_a_judge_who_overrates_a_model_is_named():
     assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
 
 
+@pytest.mark.parametrize("position", [False, True])
+def test_a_judge_that_only_ties_has_nothing_to_test(position):
+    data = liked(item_sd=0.0)
+    lazy = (data.X.judge == "judge-1").to_numpy()
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(position_effect=position), cv=3, random_state=0
+    )
+    # A RuntimeWarning would be an error here.
+    with (
+        pytest.warns(WeakJudgeWarning, match="'judge-1' is close to zero"),
+        pytest.warns(DiagnosticWarning, match="'judge-1' does not tell models apart"),
+    ):
+        anchor.fit(data.X, np.where(lazy, 0.5, data.y))
+    seen = anchor.result_.diagnostics
+    tests = seen.judges[["pearson", "pearson_p", "item_chi2", "item_p"]]
+    assert tests.loc["judge-1"].isna().all()
+    assert tests.drop(index="judge-1").notna().all(axis=None)
+    # The other judges are tested as if it were not there.
+    others = quiet(clone(anchor).fit, data.X[~lazy], data.y[~lazy])
+    assert 0 < others.result_.diagnostics.item_p < 1
+    assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
+
+
 @pytest.mark.parametrize("n_judges", [10, 11])
 def test_many_judges_with_one_fault_are_told_in_short(n_judges):
     data = liked(item_sd=0.0)
@@ -76,28 +98,15 @@ def test_many_judges_with_one_fault_are_told_in_short(n_judges):
     assert issued[0].message.subject == (*index, *models.index)
 
 
-def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
-    # All votes are on two models, so that judges are calibrated on one pair.
-    data = simulate_battles(
-        n_historical=3100, n_human=300, rho=0.0, new_score=1.0, random_state=0
-    )
-    X, rng = data.X[["model_a", "model_b", "judge"]].copy(), np.random.default_rng(0)
-    votes = (X["judge"] == "human").to_numpy()
-    pair = data.truth.scores.sort_values().index[[1, -2]].to_numpy()
-    better = rng.integers(2, size=votes.sum())
-    X.loc[votes, "model_a"], X.loc[votes, "model_b"] = pair[better], pair[1 - better]
-    chance = expit(np.diff(data.truth.scores[pair])[0] * (2 * better - 1))
-    y = data.y.copy()
-    y[votes] = rng.random(votes.sum()) < chance
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        # Its result would leave the new model out.
-        anchor = AnchorPipeline(item_effects=None, random_state=0)
-        inference = anchor.prepare(Sample.admit(X, y))
-        full = inference.fit()
-        seen = inference._cross_fit(full, full.sample)[0].diagnostics
-    assert (seen.models["largest_influence"] == 0).all()
-    assert (seen.arrivals.changes["p_adjusted"] < 1e-6).any()
-    assert (seen.arrivals.models["p_value"] < 1e-6).any()
-    kinds = {finding.code for finding in seen.findings()}
-    assert not kinds & {"change", "disagreement", "curved-scale"}
+def test_coverage_on_request():
+    data = liked(item_sd=0.0)
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    assert anchor.result_.diagnostics.coverage is None
+    found = check_intervals(anchor, data.X, data.y)
+    seen, coverage = replace(anchor.result_.diagnostics, check=found), found.coverage
+    table = leave_one_model_out(anchor, data.X, data.y)
+    assert seen.coverage == coverage == table.compatible.mean()
+    assert seen.covered == table.covered.mean() <= coverage
+    assert 0.5 <= coverage <= 1.0
+    said = f"left out: {coverage:.0%} (human scores taken as exact: "
+    assert said + f"{seen.covered:.0%})" in repr(seen)

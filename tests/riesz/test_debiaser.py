@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from learners import Wrapped
 from numpy.testing import assert_allclose
-from scipy.special import expit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
@@ -41,21 +40,6 @@ def with_plug_in(n_judges=2):
         biases=np.zeros(len(X)),
     )
     return X, data.y
-
-
-def test_the_score_takes_each_source_by_its_mean():
-    X, y = with_plug_in()
-    debiaser = RieszDebiaser().fit(X, y)
-    p = expit(X.logits())
-    # At the optimum the linear term is twice the quadratic one.
-    best = np.sum(p * (1 - p) * np.sum(debiaser.weights(X) ** 2, axis=1))
-    assert debiaser.score(X) == pytest.approx(best, rel=1e-9)
-    heavy = np.where(X.is_human, 3.0, 1.0)
-    assert debiaser.score(X, sample_weight=heavy) == pytest.approx(best, rel=1e-9)
-    # Weights have no unit.
-    assert debiaser.score(X, sample_weight=1e-6 * heavy) == pytest.approx(best)
-    rows = np.flatnonzero(~X.is_human | (np.arange(len(X)) % 2 == 0))
-    assert debiaser.score(X[rows]) == pytest.approx(best, rel=0.1)
 
 
 def test_rows_of_a_group_share_their_inner_fold():

@@ -82,6 +82,16 @@ def test_learners_of_weights_never_see_rows_of_weight_zero():
     assert_allclose(found[0].information_, found[1].information_, rtol=1e-9, atol=1e-9)
 
 
+def test_weights_that_are_nan_are_refused():
+    class Nowhere(Wrapped):
+        def contrast(self, pairs):
+            return super().contrast(pairs) * (np.nan if self.loss == "squared" else 1.0)
+
+    data = biased(5)
+    with pytest.raises(LearnerError, match="Riesz weights returned NaN"):
+        AnchorPipeline(calibrator=JudgeCalibrator(Nowhere()), cv=2).fit(data.X, data.y)
+
+
 def test_a_span_needs_its_fit():
     class Spanned(Wrapped):
         def span(self, pairs):
