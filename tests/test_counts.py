@@ -16,7 +16,7 @@ from skanchor import (
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.evaluation import leave_one_model_out
-from skanchor.exceptions import CountWarning, DataWarning
+from skanchor.exceptions import BattlesError, CountWarning, DataWarning
 from skanchor.simulation import simulate_battles
 
 KEYS = ["model_a", "model_b", "judge"]
@@ -202,3 +202,23 @@ def test_a_table_of_wins_is_the_rows_that_it_counts(tmp_path, names):
     assert_allclose(found.covariance_, due.covariance_, rtol=1e-8)
     with pytest.warns(DataWarning, match="'count' holds whole.*weights='frequency'"):
         BTLRegressor().fit(X, y)
+
+
+def test_rows_of_other_files_count_one(tmp_path):
+    (tmp_path / "w.csv").write_text(
+        "model_a,model_b,judge,wins,losses\na,b,human,3,1\n"
+    )
+    (tmp_path / "b.csv").write_text("model_a,model_b,judge,winner\na,b,gpt,model_a\n")
+    table = read_battles([tmp_path / "w.csv", tmp_path / "b.csv"])
+    assert table["count"].tolist() == [3, 1, 1]
+    assert table["winner"].tolist() == ["model_a", "model_b", "model_a"]
+
+
+@pytest.mark.parametrize("cell", ["-1", "1.5", "inf", "x"])
+def test_cells_that_are_no_counts_are_refused(tmp_path, cell):
+    path = tmp_path / "w.csv"
+    path.write_text(f"model_a,model_b,judge,wins,losses\na,b,human,{cell},1\n")
+    with pytest.raises(
+        BattlesError, match=r"column 'wins' (should )?hold|no column is known"
+    ):
+        read_battles(path)

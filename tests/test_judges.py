@@ -14,7 +14,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
-from tables import said, scored
+from tables import meets, said, scored
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor._estimators.judge_checks import JudgeFit, favour_of_a_side
@@ -325,3 +325,12 @@ def test_runs_of_one_judge_are_named():
     assert named_runs(*runs_of_one_judge(share=0.5)) == []
     assert named_runs(X.assign(prompt_id=range(len(X))), y) == []
     assert named_runs(X.drop(columns="prompt_id"), y) == []
+
+
+def test_rows_that_are_not_used_may_lack_features():
+    X, y = make_data(9)
+    unused = (X["judge"] == "human").to_numpy() | meets(X)
+    holes = X.copy()
+    holes.loc[unused, FEATURES] = np.nan
+    one, other = (JudgeCalibrator().fit(scored(table, y), y) for table in (X, holes))
+    assert_allclose(other.sensitivities_, one.sensitivities_, atol=1e-12)

@@ -152,7 +152,7 @@ def test_groups_of_models_that_lose_to_the_others_keep_their_order():
 
 def test_coverage_of_the_limit():
     """Winless once in eight tables, where a chi-square limit would miss each time."""
-    n, n_tables = 20, 300
+    n, n_tables = 20, 160
     score = -2.31
     miss = winless = 0
     for seed in range(n_tables):

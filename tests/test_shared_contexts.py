@@ -422,3 +422,12 @@ def test_few_models_in_many_contexts_are_few_models(table):
     assert found.item_effects_ == "random"
     reason = to_dict(found)["item_effects"]["reason"]
     assert "they always are with 4 historical models" in reason
+
+
+def test_deviations_are_drawn_by_context(table):
+    pytest.importorskip("matplotlib").use("Agg")
+    from skanchor.plotting import ItemDeviationDisplay
+
+    found = anchor(item_effects="random").fit(*table)
+    drawn = ItemDeviationDisplay.from_estimator(found)
+    assert set(map(str, drawn.models)) == set(map(str, found.result_.cells.models))

@@ -1,8 +1,5 @@
 """The choice among learners, learners of a user's own, and what must be refused."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,9 +7,9 @@ from scipy.special import expit
 from sklearn.model_selection import KFold
 from tables import biased, scored
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import JudgeCalibrator
 from skanchor._battles import FeaturePairs
-from skanchor.bias import AutoBias, BiasLearner, BoostedBias, LinearBias
+from skanchor.bias import AutoBias, BoostedBias, LinearBias
 
 # Small tables cross thresholds that are not at issue here.
 pytestmark = pytest.mark.filterwarnings(
@@ -108,25 +105,3 @@ def test_refused_lists():
             AutoBias(bad, loss="squared").fit(x, y)
     with pytest.raises(ValueError, match="n_splits"):
         AutoBias(["linear"], n_splits=1, loss="squared").fit(x, y)
-
-
-def test_documented_learner_of_thirty_lines():
-    page = Path(__file__).parents[2] / "docs" / "howto" / "features.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
-    [code] = [block for block in blocks if "class KernelBias" in block]
-    space = {}
-    exec(code, space)
-    learner = space["KernelBias"]()
-    assert isinstance(learner, BiasLearner)
-    body = code.split("class KernelBias")[1]
-    assert len([line for line in body.splitlines() if line.strip()]) <= 30
-    data = biased(4, bias="curved", rho=1.0)
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(learner), cv=3, random_state=0
-    ).fit(data.X, data.y)
-    plain = JudgeCalibrator().fit(scored(data.X, data.y), data.y)
-    mine = anchor.calibrator_
-    assert mine.score(scored(data.X, data.y), data.y) > plain.score(
-        scored(data.X, data.y), data.y
-    )
-    assert abs(anchor.scores_.iloc[0] - 0.5) < 4 * anchor.standard_errors_.iloc[0]

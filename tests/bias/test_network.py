@@ -6,14 +6,13 @@ import pickle
 import by_hand
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_sklearn_checks import NETWORK
 
-from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, SourceKFold
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor._battles import FeaturePairs
 from skanchor.bias import BiasLearner, LinearBias, NetworkBias
 from skanchor.exceptions import LearnerError
@@ -150,18 +149,6 @@ def test_weights_take_the_ridge_of_the_calibrator():
         assert calibrator.follow(other) is other
 
 
-def test_units_and_constant_features_leave_the_contrasts():
-    pairs, delta, y, weight = make_pairs(4, n=400)
-    units = np.array([1e6, 1.0, 1e-6])
-    scaled = FeaturePairs(pairs.left * units + 5, pairs.right * units + 5)
-    once = quick().fit(pairs, y, weight, parametric=delta[:, None])
-    again = quick().fit(scaled, y, weight, parametric=delta[:, None])
-    assert_allclose(again.contrast(scaled), once.contrast(pairs), atol=1e-2)
-    ones = np.full((400, 1), 3.0)
-    padded = FeaturePairs(np.hstack([pairs.left, ones]), np.hstack([pairs.right, ones]))
-    assert np.isfinite(quick().fit(padded, y, weight).contrast(padded)).all()
-
-
 def test_sparse_weights_are_exactly_zero():
     pairs, _, y, _ = make_pairs(5, n=400)
     dense, sparse = (quick(l1=l1, max_epochs=30).fit(pairs, y) for l1 in (0.0, 2.0))
@@ -232,22 +219,13 @@ def test_divergence_names_judge_and_loss():
 
 
 # ----------------------------------------------------------------------------- pipeline
-def test_pipeline_and_search():
+def test_a_pipeline_of_networks():
     data = simulate_battles(1200, 120, n_models=4, n_judges=2, random_state=3)
     anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(quick()), cv=3, random_state=0
+        calibrator=JudgeCalibrator(quick()), cv=2, random_state=0
     ).fit(data.X, data.y)
     assert isinstance(anchor.calibrator_.biases_["judge-1"], BiasLearner)
     assert abs(anchor.scores_.iloc[0] - 0.5) < 4 * anchor.standard_errors_.iloc[0]
-    search = GridSearchCV(
-        AnchorPipeline(calibrator=JudgeCalibrator(quick()), cv=2, random_state=0),
-        {"calibrator__bias__alpha": [0.01, 10.0]},
-        cv=SourceKFold(2, random_state=0),
-    ).fit(data.X, data.y)
-    losses = -search.cv_results_["mean_test_score"]
-    assert np.isfinite(losses).all() and losses[0] != losses[1]
-    best = [0.01, 10.0][int(np.argmin(losses))]
-    assert search.best_params_["calibrator__bias__alpha"] == best
 
 
 def test_the_name_auto_has_the_network_in_its_list():

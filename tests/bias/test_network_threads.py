@@ -2,15 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._battles import FeaturePairs
 from skanchor.bias import NetworkBias
-from skanchor.simulation import simulate_battles
 
 pytestmark = [
     pytest.mark.torch,
@@ -70,15 +67,3 @@ def test_threads_change_nothing(params):
     with ThreadPoolExecutor(4) as pool:
         pooled = list(pool.map(contrast, seeds))
     assert_array_equal(pooled, alone)
-
-
-def test_a_chain_in_threads_gives_one_answer():
-    data = simulate_battles(600, 80, n_models=4, n_judges=2, random_state=3)
-    net = NetworkBias(max_epochs=2, module__width=8, alpha=1.0)
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(net), cv=3, item_effects=None, random_state=0
-    )
-    alone = anchor.fit(data.X, data.y).leaderboard()
-    with joblib.parallel_config(backend="threading", n_jobs=3):
-        threaded = anchor.fit(data.X, data.y).leaderboard()
-    assert threaded.equals(alone)

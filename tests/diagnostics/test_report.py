@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -12,7 +11,6 @@ from tables import liked, quiet
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import DiagnosticWarning, WeakJudgeWarning
-from skanchor.warning_log import in_short
 
 
 def test_what_they_say_of_clean_data():
@@ -73,29 +71,6 @@ def test_a_judge_that_only_ties_has_nothing_to_test(position):
     others = quiet(clone(anchor).fit, data.X[~lazy], data.y[~lazy])
     assert 0 < others.result_.diagnostics.item_p < 1
     assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
-
-
-@pytest.mark.parametrize("n_judges", [10, 11])
-def test_many_judges_with_one_fault_are_told_in_short(n_judges):
-    data = liked(item_sd=0.0)
-    clean = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y).result_.diagnostics
-    index = pd.Index([f"j{m}" for m in range(n_judges)], name="judge")
-    judges = pd.DataFrame({"sensitivity_z": 1.0}, index=index)
-    judges = judges.reindex(columns=clean.judges.columns)
-    models = clean.models.assign(outside_scores=2.0)
-    seen = replace(clean, judges=judges, models=models)
-    every, short = seen.findings(), list(in_short(seen.findings()))
-    assert len(every) == n_judges + 1
-    if n_judges == 10:
-        assert [*map(str, short)] == [*map(str, every)]
-    else:
-        assert short[5].code == "weak-judge" and short[5].subject == (*index[5:],)
-        assert "and 1 more: much as in the five" in str(short[5])
-    with pytest.warns(DiagnosticWarning) as issued:
-        seen.warn()
-    assert [str(each.message) for each in issued] == [" ".join(map(str, short))]
-    assert issued[0].message.code == "diagnostics"
-    assert issued[0].message.subject == (*index, *models.index)
 
 
 def test_coverage_on_request():
