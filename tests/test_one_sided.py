@@ -6,9 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import binom
-from tables import plan_of
 
-from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.baselines import HumanOnly
 from skanchor.reports import to_dict
 from skanchor.simulation import simulate_battles
@@ -228,22 +227,3 @@ def test_verdicts_of_a_judge_who_knows_little_prove_nothing(table):
     anchor = fit(X, lose(X, y, "new-model-1", rows))
     ranks = anchor.rank_sets().loc["new-model-1"]
     assert ranks["low"] == 1 and ranks["high"] == 6
-
-
-def test_a_history_places_it_as_the_pipeline(table):
-    X, y = table
-    X = X[["model_a", "model_b", "judge"]]
-    y = lose(X, y, "new-model-1")
-    late = X.isin(["new-model-1", "new-model-2"]).any(axis=1).to_numpy()
-    fold = np.arange(len(y)) % 3
-    plan = plan_of(fold)
-    numbers = [np.cumsum(part) - 1 for part in (~late, late)]
-    parts = [
-        [tuple(number[at[part[at]]] for at in split) for split in plan]
-        for number, part in zip(numbers, (~late, late), strict=True)
-    ]
-    history = AnchorHistory(AnchorPipeline(cv=parts[0], item_effects="none"))
-    placed = history.fit(X[~late], y[~late]).place(X[late], y[late], cv=parts[1])
-    whole = fit(X, y, cv=plan)
-    assert_allclose(placed.conf_int(), whole.conf_int(), rtol=1e-5)
-    pd.testing.assert_frame_equal(placed.rank_sets(), whole.rank_sets())
