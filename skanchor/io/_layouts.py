@@ -344,8 +344,8 @@ def _battles(rows: Rows) -> pd.DataFrame:
     if (size != 2).any():
         row = int(np.argmax(size != 2))
         raise rows.error(
-            f"{(size != 2).sum()} rows are not one of two rows of a battle; battle "
-            f"{battle.iloc[row]!r} has {size.iloc[row]}."
+            f"Rows that are not one of two rows of a battle: {(size != 2).sum()}; "
+            f"battle {battle.iloc[row]!r} has {size.iloc[row]}."
         )
     result = rows.outcomes(rows.get("result")).astype(object)
     worth = result.map(lambda one: _VALUES.get(one, one)).to_numpy(float)

@@ -104,7 +104,9 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
                 BattlesError, match="missing values, the first in row 1"
             ):
                 find_groups(groups, table, 4)
-        with pytest.raises(BattlesError, match="1 row has no context, the first is"):
+        with pytest.raises(
+            BattlesError, match="Rows without a context: 1, the first is"
+        ):
             read_contexts("prompt_id", table)
 
 
