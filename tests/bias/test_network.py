@@ -6,6 +6,7 @@ import pickle
 import by_hand
 import numpy as np
 import pytest
+from learners import make_pairs, true_logits
 from numpy.testing import assert_array_equal
 from scipy.special import expit
 from sklearn.base import clone
@@ -13,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_sklearn_checks import NETWORK
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
-from skanchor._battles import FeaturePairs
 from skanchor.bias import BiasLearner, LinearBias, NetworkBias
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
@@ -29,19 +29,6 @@ pytestmark = [
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("skorch")
-
-
-def psi(x):
-    return np.sin(2 * x[:, 0]) + x[:, 1] ** 2 / 2
-
-
-def make_pairs(seed=0, n=1500, d=3):
-    rng = np.random.default_rng(seed)
-    left, right = rng.normal(size=(2, n, d))
-    pairs = FeaturePairs(left, right)
-    delta = rng.normal(size=n)
-    eta = 1.3 * delta + psi(left) - psi(right)
-    return pairs, delta, (rng.random(n) < expit(eta)) * 1.0, rng.exponential(size=n)
 
 
 def quick(**params):
@@ -119,21 +106,21 @@ def test_psi_lies_within_its_bound_about_its_mean():
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_a_bias_without_curvature_is_fitted_as_a_linear_one(loss):
-    pairs, delta, _, weight = make_pairs(14)
+    pairs, delta, _, weight = make_pairs(14, n=1500)
     line = pairs.contrast @ [1.0, -0.5, 0.2]
     rng = np.random.default_rng(0)
-    columns = {"parametric": delta[:, None]} if loss == "logistic" else {}
+    columns = {"parametric": delta} if loss == "logistic" else {}
     y = line + rng.normal(size=len(line))
     if loss == "logistic":
-        y = 1.0 * (rng.random(len(line)) < expit(line + delta))
+        y = 1.0 * (rng.random(len(line)) < expit(line + delta[:, 0]))
     net = NetworkBias(loss=loss).fit(pairs, y, weight, **columns)
     linear = LinearBias(loss=loss).fit(pairs, y, weight, **columns)
     gap = net.contrast(pairs) - linear.contrast(pairs)
     assert net.alpha_ >= 5 and np.std(gap) < 0.1 * np.std(line)
     # Curvature is not shrunk away.
-    curved = psi(pairs.left) - psi(pairs.right) + rng.normal(size=len(line))
+    curved = true_logits(pairs) + rng.normal(size=len(line))
     if loss == "logistic":
-        curved = 1.0 * (rng.random(len(line)) < expit(curved + delta))
+        curved = 1.0 * (rng.random(len(line)) < expit(curved + delta[:, 0]))
     assert NetworkBias(loss=loss).fit(pairs, curved, weight, **columns).alpha_ <= 1
 
 
@@ -169,7 +156,7 @@ def test_seeds_reproduce_and_leave_the_generator_alone():
     assert not np.allclose(values[0], values[2])
     weight[200:] = 0.0
     full, cut = (
-        quick().fit(pairs[:n], y[:n], weight[:n], parametric=delta[:n, None])
+        quick().fit(pairs[:n], y[:n], weight[:n], parametric=delta[:n])
         for n in (300, 200)
     )
     assert_array_equal(full.contrast(pairs), cut.contrast(pairs))
