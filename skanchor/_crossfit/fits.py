@@ -131,9 +131,9 @@ class FullFit:
             is_joint=chain.is_joint,
             is_unweighted=self.stages.arrival.equation == "unweighted",
         )
-        prior = plug_in.fit.precision
+        fit, none = plug_in.fit, [None] * len(steps)
         return FitOfAllRows(
-            plug_in.fit, steps, plug_in.sources, plug_in.bounds, prior, ()
+            fit, steps, plug_in.sources, plug_in.bounds, fit.precision, none
         )
 
 

@@ -335,8 +335,7 @@ def _rescaled(history: PipelineFit, excluded: Collection[int]) -> Fit:
             rows.y,
             rows.weight,
             offset=fit.logits(rows) - delta,
-            lower=np.array([1.0 / FARTHEST]),
-            upper=np.array([FARTHEST]),
+            bounds=(1.0 / FARTHEST, FARTHEST),
             start=np.ones(1),
         ).coef[0]
         x[layout.scores] *= scale

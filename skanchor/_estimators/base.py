@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._battles.table import is_named
 from skanchor._machine import limited_threads, threads_for
-from skanchor._model.layout import count_parameters
 from skanchor._model.sources import log_loss_terms, sigmoid
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample, check_weight
@@ -204,7 +203,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self._tied_labels = sample.outcomes.tied_labels
         self._seen_features = sample.X.feature_names if sample.X.named else None
         # Rows of the largest matrix that a fit solves, about.
-        size = count_parameters(len(sample.X.models), len(sample.X.judges))
+        # About as many parameters as a joint fit has, those of biases left out.
+        size = len(sample.X.models) + 2 * len(sample.X.judges)
         with limited_threads(threads_for(size)):
             self._fit(sample, start, seed_offset)
         return self

@@ -26,7 +26,7 @@ from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.weighing import Weighing, WeightFunctions
-from skanchor._model.riesz import Solution
+from skanchor._model.riesz import Information, Solution
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -149,7 +149,12 @@ def _fit_arrivals(
         functions.append(
             WeightFunctions(learner, ridge[at]) if has_span else functions[0]
         )
-    solution = Solution.of_grams(fit, placed.grams, placed.prior)
+    solution = Solution(
+        Information.of(fit, placed.grams.items(), placed.prior),
+        placed.grams,
+        placed.grams,
+        placed.prior,
+    )
     assert stages.debiaser is not None
     chain = FittedStages(
         state.btl(stages),

@@ -111,7 +111,7 @@ def test_people_need_features_where_they_have_a_bias_of_their_own():
     without = RieszDebiaser().fit(lacking(X.is_human), y)
     weights = (one.solution_.weights.values for one in (without, whole))
     assert_allclose(*weights)
-    with pytest.raises(BattlesError, match=r"NaN in \d+ judge rows, the first in row"):
+    with pytest.raises(BattlesError, match=r"NaN in judge rows: \d+, the first is row"):
         RieszDebiaser().fit(lacking(~X.is_human), y)
-    with pytest.raises(BattlesError, match=r"NaN in \d+ human rows, the first in row"):
+    with pytest.raises(BattlesError, match=r"NaN in human rows: \d+, the first is row"):
         RieszDebiaser(human_bias=LinearBias()).fit(lacking(X.is_human), y)
