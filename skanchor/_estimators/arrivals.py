@@ -15,7 +15,7 @@ from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.fit import Fit
-from skanchor._model.newton import fitted, steps_of
+from skanchor._model.newton import FitOfAllRows, steps_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
@@ -107,11 +107,10 @@ class ArrivalScorer(ComparisonEstimator):
         *_, step = steps_of(
             layout, is_joint=False, is_unweighted=self.equation == "unweighted"
         )
-        weights = [part.weight for part in rows]
         # Maximum of eq:arrival-estimation-v2, within the bounds. A model that won or
         # lost everything has to arrive at one, where the likelihood is nearly flat.
         limits = layout.bounds_of_new(bounds)
-        fit, _ = fitted(fit, [step], rows, weights, limits, tolerance=_TOLERANCE)
+        fit = FitOfAllRows.of(fit, [step], rows, limits, _TOLERANCE).fit
         self.with_scores(X.models[X.is_new], fit.scores[X.is_new])
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:

@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._battles.table import is_named
 from skanchor._machine import limited_threads, threads_for
-from skanchor._model.layout import count_parameters
 from skanchor._model.sources import log_loss_terms, sigmoid
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample, check_weight
@@ -204,7 +203,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self._tied_labels = sample.outcomes.tied_labels
         self._seen_features = sample.X.feature_names if sample.X.named else None
         # Rows of the largest matrix that a fit solves, about.
-        size = count_parameters(len(sample.X.models), len(sample.X.judges))
+        # About as many parameters as a joint fit has, those of biases left out.
+        size = len(sample.X.models) + 2 * len(sample.X.judges)
         with limited_threads(threads_for(size)):
             self._fit(sample, start, seed_offset)
         return self
@@ -301,8 +301,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             _refuse_unknown(known, missing)
             names = known[missing].unscored_models()
             message = (
-                f"{missing.sum()} rows involve models without a score ({names[:5]}); "
-                "they are given probability 1/2."
+                f"Rows of models without a score ({names[:5]}) are given probability "
+                f"1/2: {missing.sum()}."
             )
             if getattr(self, "unseen", "warn") == "raise":
                 raise BattlesError(message)
@@ -313,8 +313,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         if self_rows.any():
             warnings.warn(
                 DataWarning(
-                    f"{self_rows.sum()} rows compare a model with itself; they are "
-                    "given probability 1/2.",
+                    "Rows that compare a model with itself are given probability "
+                    f"1/2: {self_rows.sum()}.",
                     code="self-comparisons",
                 ),
                 stacklevel=4,
@@ -477,6 +477,6 @@ def _refuse_unknown(X: Comparisons, missing: NDArray[np.bool_]) -> None:
         is_blank = ~np.isfinite(X.features_left[rows]).any(axis=0)
         names = np.array(X.feature_names, dtype=object)[is_blank].tolist()
         raise BattlesError(
-            f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
+            f"Rows with NaN features: {len(rows)}, the first is row {rows[0]}."
             + f" No row has the features {names[:5]} that fit has seen." * bool(names)
         )

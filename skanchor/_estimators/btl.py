@@ -182,10 +182,11 @@ class BTLRegressor(ComparisonEstimator):
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
         votes = HumanVotes.of(sample)
-        present, wins = votes.present, votes.cells.wins
+        present = votes.present
         if not len(present):
             self._fit_nothing(sample)
             return
+        wins = votes.cells.wins
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.items.context[present]))
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
@@ -225,14 +226,14 @@ class BTLRegressor(ComparisonEstimator):
             facts: dict[str, Any] = {"some": far[:5], "bound": self.score_bound}
             warn_of(SENTENCES, "scores-at-bound", far, **facts)
         self.unbounded_ = fit.is_far | (fit.scale < 0)
-        self._side = np.where(fit.is_far, fit.side, 0)
-        self.scores_ = pd.Series(fit.reported, index=self._index, name="score")
+        self._side = np.where(fit.is_far, np.sign(fit.scores), 0.0)
+        scores = np.where(fit.is_far, self._side * self.score_bound, fit.scores)
+        self.scores_ = pd.Series(scores, index=self._index, name="score")
         return fit
 
     def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> None:
         """Set ``covariance_`` at the fitted scores."""
-        ridge = self.alpha * votes.cells.weight.sum()
-        errors = ScoreErrors.of(votes.cells, fit, ridge)
+        errors = ScoreErrors.of(votes.cells, fit, self.alpha)
         self.unbounded_ = self.unbounded_ | errors.is_uncertain
         if errors.is_uncertain.any():
             light = self.models_[errors.is_uncertain].tolist()
@@ -303,7 +304,7 @@ class BTLRegressor(ComparisonEstimator):
         self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
         self.covariance_ = np.zeros((0, 0))
         self.unbounded_ = np.zeros(0, dtype=bool)
-        self._side = np.zeros(0, dtype=np.intp)
+        self._side = np.zeros(0)
         self.dispersion_, self.open_rows_ = 1.0, None
         self.converged_, self.n_iter_ = True, 1
         warn_of(SENTENCES, "only-self-comparisons")

@@ -17,7 +17,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.influence import NO_DISPERSION, dispersion
 from skanchor._model.item_effects import precision_of, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout, without_rounding
-from skanchor._model.newton import Step, fitted, steps_of
+from skanchor._model.newton import FitOfAllRows, Step, steps_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -214,11 +214,8 @@ class PipelineFit:
 
     def fitted(self, steps: Sequence[Step], tolerance: float = 1e-10) -> PipelineFit:
         """Fit all rows step by step."""
-        weights = [rows.weight for rows in self.sources]
-        fit, _ = fitted(
-            self.fit, steps, self.sources, weights, self.bounds, tolerance=tolerance
-        )
-        return self.moved(fit)
+        found = FitOfAllRows.of(self.fit, steps, self.sources, self.bounds, tolerance)
+        return self.moved(found.fit)
 
     # -------------------------------------------------------------- back to the stages
     def annotate(self, X: Comparisons) -> Comparisons:

@@ -85,8 +85,9 @@ class HumanVotes:
                 f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
             )
         sides = X.left[rows], X.right[rows], sample.y[rows]
-        cells = VoteCells.of(*sides, weight * count, count, len(X.models))
-        present = cells.models
+        cells = VoteCells.of(*sides, weight * count, weight**2 * count, len(X.models))
+        wins = cells.wins
+        present = np.flatnonzero((wins + wins.T).any(axis=0))
         return cls(sample, rows, weight, unit, present, cells.among(present))
 
     def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -24,7 +24,7 @@ from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.weighing import Weighing, WeightFunctions
-from skanchor._model.riesz import Solution
+from skanchor._model.riesz import Information, Solution
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -112,7 +112,7 @@ def _fit_arrivals(
             test = rows_held_out(rows, share)
             folds.append(([weight[part.rows] for part in rows], test))
     X, bounds = arrivals.X, stages.arrival.score_bounds
-    placed = state.fits.place(X.is_new, rows, folds, bounds)
+    placed = state.fits.with_new_models(X.is_new, rows, folds, bounds)
     fit, layout, items, effects = placed.fit, placed.fit.layout, state.items, None
     if items is not None:
         # What its estimation adds to errors depends on who compares the new models.
@@ -132,7 +132,12 @@ def _fit_arrivals(
         functions.append(
             WeightFunctions(learner, ridge[at]) if has_span else functions[0]
         )
-    solution = Solution.of_grams(fit, placed.grams, placed.prior)
+    solution = Solution(
+        Information.of(fit, placed.grams.items(), placed.prior),
+        placed.grams,
+        placed.grams,
+        placed.prior,
+    )
     assert stages.debiaser is not None
     chain = FittedStages(
         state.btl(stages),

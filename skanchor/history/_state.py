@@ -225,7 +225,7 @@ class HistoryState:
         sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
             full,
-            inference.everyone.X.models,
+            inference.all_rows.X.models,
             stored,
             sums,
             inference.check,
@@ -233,7 +233,7 @@ class HistoryState:
             treatment=inference.choice.item_effects,
             repeats=tuple(map(len, inference.fold_plan)),
             fingerprints=tuple(fingerprints.items()),
-            counts=RowCounts.of(inference.everyone),
+            counts=RowCounts.of(inference.all_rows),
         )
 
     @classmethod

@@ -307,8 +307,9 @@ class LargeFit:
         prior, trained = debiaser.weighing_.prior(known.fit, curvature), []
         for of_repeat in sources:
             full = FitOfAllRows.of(
-                known.fit, self._steps(known), of_repeat, known.bounds, prior
+                known.fit, self._steps(known), of_repeat, known.bounds
             )
+            full = replace(full, prior=prior)
             for number in range(reader.n_splits):
                 weights = [rows.training(number) for rows in of_repeat]
                 found = full.refitted(weights)

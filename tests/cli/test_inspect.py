@@ -77,10 +77,19 @@ def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     code, out, _ = run("inspect", path, "--no-new")
     assert code == 0
     assert "human rows leave 2 separate groups of models" in out
-    assert "1 row compares a model with itself" in out
+    assert "Rows that compare a model with itself are ignored: 1" in out
     parts = json.loads(run("inspect", path, "--no-new", "--json")[1])
     parts = parts["connected_by_people"]
     assert sorted(map(sorted, parts)) == [["u", "v"], ["x", "y"]]
+
+
+def test_columns_of_ratings_go_by_their_names_in_the_file(run, tmp_path):
+    rows = [(f"p{n}", model, n % 4) for n in range(9) for model in ("x", "y", "z")]
+    table = pd.DataFrame(rows, columns=["task", "System", "rating"])
+    table = table.assign(judge="human", response="text", length=3)
+    table.to_csv(path := tmp_path / "ratings.csv", index=False)
+    found = json.loads(run("inspect", path, "--no-new", "--json")[1])
+    assert found["ignored"] == ["task", "length"]
 
 
 def test_a_misspelt_role_is_refused(run, battles):

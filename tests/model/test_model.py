@@ -10,7 +10,7 @@ from scipy.special import expit
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.newton import fitted, minimise, steps_of
+from skanchor._model.newton import FitOfAllRows, minimise, steps_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import ResidualRows, SourceRows, extra_columns
 
@@ -188,10 +188,8 @@ def test_residuals_of_new_models_sum_to_zero_in_the_unweighted_equation(fit, sou
     fit.x[layout.sensitivities] = np.abs(fit.x[layout.sensitivities])
     step = steps_of(layout, is_joint=True, is_unweighted=True)[-1]
     assert step.is_unweighted is not layout.has_item_effects
-    found, _ = fitted(
-        fit, [step], sources, [rows.weight for rows in sources],
-        (np.full(layout.size, -np.inf), np.full(layout.size, np.inf)), tolerance=1e-20,
-    )  # fmt: skip
+    free = np.full(layout.size, np.inf)
+    found = FitOfAllRows.of(fit, [step], sources, (-free, free), 1e-20).fit
     total, likelihood = np.zeros((2, layout.n_items))
     for rows in sources:
         if rows.is_new:
@@ -249,7 +247,7 @@ def test_equal_rows_are_fitted_as_one(rng, fit, sources, n_distinct):
 def test_the_score_of_historical_rows_vanishes_at_the_joint_fit(fit, sources):
     old = [rows for rows in sources if not rows.is_new]
     weights, free = [rows.weight for rows in old], joint_mask(fit.layout)
-    start = Fit.start(fit.layout, fit.precision)
+    start = replace(Fit.start(fit.layout), precision=fit.precision)
     start.x[fit.layout.scores][:N_HISTORICAL] = np.linspace(-1, 1, N_HISTORICAL)
     found, _ = minimise(start, old, weights, free, tolerance=1e-18)
     assert found.converged

@@ -8,6 +8,8 @@ from skanchor._model.btl import VoteCells, fit_btl, in_order_of_wins
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import sorted_components
 
+ONE = np.ones(1)
+
 
 def wins_of(rings, beats):
     """Wins of models of which each ring beats itself in a circle."""
@@ -24,8 +26,8 @@ def wins_of(rings, beats):
 
 def ordered(wins, scores, bound):
     parts = sorted_components(wins, "strong")
-    scores, scales, side = in_order_of_wins(wins, parts, scores, bound)
-    return scores, [scale.tolist() for scale in scales], side.tolist()
+    scores, scales = in_order_of_wins(wins, parts, scores, bound)
+    return scores, [scale.tolist() for scale in scales]
 
 
 # ---------------------------------------------------------------------- sums of votes
@@ -41,17 +43,14 @@ def fields(cells):
 
 def test_equal_votes_may_be_counted(rng):
     left, right, y = draw(rng, 60)
-    count, one = rng.integers(1, 5, 60), np.ones(1)
-    weight = rng.exponential(size=60)
-    counted = VoteCells.of(left, right, y, weight * count, count, 5)
+    count, weight = rng.integers(1, 5, 60), rng.exponential(size=60)
+    counted = VoteCells.of(left, right, y, weight * count, weight**2 * count, 5)
     listed = np.repeat(np.arange(60), count)
-    votes = left[listed], right[listed], y[listed]
-    assert_allclose(
-        fields(counted), fields(VoteCells.of(*votes, weight[listed], one, 5))
-    )
+    votes, each = (left[listed], right[listed], y[listed]), weight[listed]
+    assert_allclose(fields(counted), fields(VoteCells.of(*votes, each, each**2, 5)))
     # Equal weights need no sums of them.
     equal, single = (
-        VoteCells.of(*votes, w, one, 5) for w in (np.full(len(listed), 2.0), 2 * one)
+        VoteCells.of(*votes, w, w**2, 5) for w in (np.full(len(listed), 2.0), 2 * ONE)
     )
     assert_allclose(fields(equal), fields(single))
 
@@ -60,10 +59,9 @@ def test_equal_votes_may_be_counted(rng):
 def test_graded_outcomes_are_cells_of_their_own(rng, alpha):
     """A third of a win at three votes has the scores of one win and two losses."""
     left, right, _ = draw(rng, 90)
-    one = np.ones(1)
-    graded = VoteCells.of(left, right, np.full(90, 1 / 3), 3 * one, one, 5)
+    graded = VoteCells.of(left, right, np.full(90, 1 / 3), 3 * ONE, 9 * ONE, 5)
     left, right = (np.repeat(side, 3) for side in (left, right))
-    votes = VoteCells.of(left, right, np.tile([1.0, 0, 0], 90), one, one, 5)
+    votes = VoteCells.of(left, right, np.tile([1.0, 0, 0], 90), ONE, ONE, 5)
     assert_allclose(graded.wins, votes.wins, atol=1e-12)
     settings = {"alpha": alpha, "bound": 15.0}
     assert_allclose(
@@ -75,12 +73,12 @@ def test_graded_outcomes_are_cells_of_their_own(rng, alpha):
 def test_score_vectors_are_those_of_the_sandwich(rng, alpha):
     left, right, y = draw(rng, 200)
     weight = rng.exponential(size=200)
-    cells = VoteCells.of(left, right, y, weight, np.ones(1), 5)
-    ridge = alpha * cells.weight.sum()
+    cells = VoteCells.of(left, right, y, weight, weight**2, 5)
     fit = fit_btl(cells.wins, alpha=alpha, bound=15.0)
-    errors = ScoreErrors.of(cells, fit, ridge)
+    errors = ScoreErrors.of(cells, fit, alpha)
     vectors = errors.score_vectors(left, right, y, weight)
     # The slope of the penalised likelihood is zero.
+    ridge = alpha * cells.wins.sum()
     assert_allclose(vectors.sum(axis=0), ridge * fit.scores, atol=1e-8)
     assert_allclose(errors.of_totals(vectors), errors.of_votes(), rtol=1e-9)
 
@@ -110,7 +108,7 @@ def test_among_equal_components_games_decide_and_then_wins_not_the_order():
 def test_room_above_and_below_a_scale():
     wins = wins_of([3, 1, 1, 1, 2], [(1, 2), (2, 0), (0, 3), (4, 2)])
     scores = np.array([1.0, 0.0, -1.0, 0, 0, 0, 2.0, -2.0])
-    found, scales, side = ordered(wins, scores, 9.0)
+    found, scales = ordered(wins, scores, 9.0)
     assert scales == [[0, 1, 2]]
     # Half way up, at the bound, and at the lower bound.
     assert_allclose(found[:3], scores[:3])
@@ -119,11 +117,10 @@ def test_room_above_and_below_a_scale():
     assert_allclose(found[4], 1.0 + 8.0 / 6.0)
     # The pair above keeps its distance, in the middle of its stretch.
     assert_allclose(found[6:], 1.0 + 8.0 * 4.0 / 6.0 + scores[6:])
-    assert side == [0, 0, 0, 1, 1, -1, 1, 1]
 
 
 def test_groups_apart_have_scales_of_their_own():
     wins = wins_of([2, 2, 1], [(2, 1)])
-    found, scales, _ = ordered(wins, np.array([0.5, -0.5, 1.0, -1.0, 0.0]), 5.0)
+    found, scales = ordered(wins, np.array([0.5, -0.5, 1.0, -1.0, 0.0]), 5.0)
     assert scales == [[0, 1], [2, 3]]
     assert_allclose(found, [0.5, -0.5, 1.0, -1.0, 5.0])
