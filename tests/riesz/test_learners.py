@@ -16,6 +16,7 @@ from skanchor import (
     SourceKFold,
 )
 from skanchor.bias import BoostedBias, LinearBias
+from skanchor.exceptions import LearnerError
 
 # Small tables cross thresholds that are not at issue here.
 pytestmark = pytest.mark.filterwarnings(
