@@ -144,7 +144,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_table_is_refused_by_batches(case):
+def test_a_bad_table_is_refused_alike(case):
     make, error, statement, *given = BAD[case]
     with pytest.raises(error, match=statement):
         take("large", make(), **(given[0] if given else {}))
