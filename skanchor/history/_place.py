@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._assembly import assemble, with_undetermined_apart
-from skanchor._battles import count_rows
 from skanchor._crossfit.cross_fit import Repeat, RowInfluence, collect_folds
 from skanchor._crossfit.fits import FullFit, warn_of_fold
 from skanchor._crossfit.folds import (
@@ -36,7 +34,6 @@ from skanchor.history._rows import (
     admit_rows,
     arrival_plans,
     group_codes,
-    with_models,
 )
 from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
@@ -76,7 +73,7 @@ def place(
     codes = group_codes(labels, are_stored=are_stored)
     known = None if codes is None else state.folds_of(codes)
     sample = sample.in_units(state.unit)
-    everyone, admitted = admit_arrivals(sample, state.X, state.lost)
+    admitted = admit_arrivals(sample, state.X, state.lost)
     state.compare_grades(admitted)
     plans = arrival_plans(cv, admitted, state.repeats, random_state, known)
 
@@ -90,21 +87,7 @@ def place(
 
     # New models that their rows do not determine are left out of the scores of the
     # others, as in the pipeline.
-    result = with_undetermined_apart(infer, admitted)
-    historical, X = state.all_models, everyone.X
-    if historical is None:
-        return result
-    # Models that were left out are on the board with the scores of the votes, and all
-    # with the numbers of rows of the history and of the arrivals.
-    X = X.relabel(with_models(historical.models, X.models[X.is_new]), X.judges)
-    late = count_rows(X, everyone.weight)
-    early = (
-        pd.Series(number, historical.models).reindex(X.models, fill_value=0).to_numpy()
-        for number in (historical.n_human, historical.n_judge)
-    )
-    counts = (a + b for a, b in zip(early, late, strict=True))
-    scores = pd.Series(historical.scores, historical.models)
-    return result.extended(X, scores, *counts)
+    return with_undetermined_apart(infer, admitted)
 
 
 def _fit_arrivals(
