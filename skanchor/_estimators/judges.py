@@ -193,8 +193,8 @@ class JudgeCalibrator(ComparisonEstimator):
                 gaps = {f"gap {k}": v for k, v in one.gap_error_.items()}
                 choices[judge] = {"picked": one.picked_, **losses, **gaps}
                 one = one.learner_
-            coefs.append(_parametric(judge, one, n))
             biases[judge] = one
+            coefs.append(one.parametric_coef_)
             fit = JudgeFit(judge, one, rows, cut.order, sample.times[cut.rows])
             if start is None and n == 1:
                 # A position effect that is left out is looked at once, on all rows.
@@ -259,10 +259,8 @@ class JudgeCalibrator(ComparisonEstimator):
         ----------
         biases : mapping
             Fitted learner by judge.
-        sensitivities, position_effects : ndarray of shape (n_judges,)
-            In their order.
-        has_position_effect : sequence of bool
-            Whether the position effects were fitted.
+        sensitivities, position_effects, has_position_effect : of shape (n_judges,)
+            In the order of the judges; whether position effects were fitted.
 
         Returns
         -------
@@ -363,19 +361,9 @@ class NoJudges(JudgeCalibrator):
 class JudgeFit(NamedTuple):
     """A judge's fitted learner, with the rows that it was fitted on.
 
-    Attributes
-    ----------
-    judge : hashable
-        Label.
-    learner : learner
-        Fitted.
-    rows : TrainingRows
-        All rows of the judge; only historical ones have a weight. Parametric columns
-        are the score difference, then the display order where it has an effect.
-    order : ndarray of shape (n_rows,)
-        Display order.
-    times : ndarray of shape (n_rows,)
-        How many rows of the table each stands for.
+    ``rows`` are all rows of the judge, of which only historical ones have a weight; the
+    parametric columns are the score difference, then the display order where it has an
+    effect. ``order`` is the display order, ``times`` how many rows each stands for.
     """
 
     judge: Any
@@ -394,7 +382,15 @@ def fit_near(
         # Chosen once, on all rows: folds fit the pick.
         learner = clone(near)
     learner.set_params(loss="logistic")
-    return fit_learner(learner, rows, judge, start=near, seed_offset=seed_offset)
+    fit_learner(learner, rows, judge, start=near, seed_offset=seed_offset)
+    fitted, size = getattr(learner, "learner_", learner), rows.parametric.shape[1]
+    coef = np.asarray(getattr(fitted, "parametric_coef_", np.nan), dtype=float)
+    if coef.shape != (size,) or not np.isfinite(coef).all():
+        raise LearnerError(
+            f"The bias learner of judge {judge!r}, {type(fitted).__name__}, must store "
+            f"{size} finite parametric coefficients, and has {coef.tolist()}."
+        )
+    return learner
 
 
 def row_biases(X: Comparisons, learners: Mapping[int, Any]) -> Array:
@@ -422,18 +418,6 @@ def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
     first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
     first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
     return bool(count_components(first)[1] < cut.n_models)
-
-
-def _parametric(judge: Any, learner: Any, size: int) -> Array:
-    """Coefficients of the parametric columns; refuse a learner that lacks them."""
-    coef = np.asarray(getattr(learner, "parametric_coef_", np.nan), dtype=float)
-    if coef.shape != (size,) or not np.isfinite(coef).all():
-        raise LearnerError(
-            f"The bias learner of judge {judge!r}, {type(learner).__name__}, must "
-            f"store {size} finite parametric coefficients in parametric_coef_, but it "
-            f"holds {coef.tolist()}."
-        )
-    return coef
 
 
 def _warn_of_fit(fit: JudgeFit) -> None:
@@ -502,17 +486,8 @@ def _separating(fit: JudgeFit) -> str:
 def favour_of_a_side(fit: JudgeFit) -> tuple[float, float]:
     """Score test of a position effect that a fit has left out.
 
-    Parameters
-    ----------
-    fit : JudgeFit
-        Without the display order among its parametric columns.
-
-    Returns
-    -------
-    effect : float
-        The position effect that one step from zero gives, in judge logits.
-    p_value : float
-        Two-sided, with the variance that the residuals show; one without information.
+    Returns the position effect that one step from zero gives, in judge logits, and a
+    two-sided p-value with the variance that the residuals show.
     """
     rows, learner, order = fit.rows, fit.learner, fit.order
     weight, design = rows.weight, rows.parametric
