@@ -17,7 +17,7 @@ from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.judges import row_biases
+from skanchor._estimators.pipeline_fit import row_biases
 from skanchor._estimators.votes import (
     HumanVotes,
     fit_styled,

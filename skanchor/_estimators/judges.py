@@ -16,6 +16,7 @@ from skanchor._battles import Comparisons, JudgeRows, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.pipeline_fit import POSITION_BOUND, row_biases
 from skanchor._model.graph import count_components
 from skanchor._model.layout import without_rounding
 from skanchor._model.linalg import SymmetricSystem
@@ -23,7 +24,6 @@ from skanchor._model.logistic import separation_of
 from skanchor._model.sources import sigmoid
 from skanchor._sample.admission import separating_columns
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import biases_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
@@ -43,9 +43,6 @@ from skanchor.exceptions import (
     WeakJudgeWarning,
 )
 from skanchor.warning_log import warn_of_data
-
-POSITION_BOUND = 20.0
-"""Bound on the absolute position effect, in judge logits."""
 
 FAVOUR = 0.01
 """P-value, among all judges, of a favour for one side that is warned of."""
@@ -391,20 +388,6 @@ def fit_near(
             f"{size} finite parametric coefficients, and has {coef.tolist()}."
         )
     return learner
-
-
-def row_biases(X: Comparisons, learners: Mapping[int, Any]) -> Array:
-    """Bias contrasts that rows carry, or zero, and of these judges what is learned.
-
-    ``learners`` are by the code of the judge, -1 for people; the contrasts are NaN
-    where a feature is missing.
-    """
-    biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
-    for m, learner in learners.items():
-        if learner is not None and X.features_left.shape[1]:
-            cut, whose = X.by_judge(m), f"judge {X.judges[m]!r}" if m >= 0 else "people"
-            biases[cut.rows] = biases_of(learner, cut.pairs, whose)
-    return biases
 
 
 def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:

@@ -41,8 +41,8 @@ def _own_learner(learner: Any) -> Any:
     """The learner that a string names, if it is not another stage's."""
     if learner == "calibrator":
         raise ValueError(
-            "learner='calibrator' has the parameters of AnchorPipeline's calibrator: set "
-            "those of calibrator__bias, or first set debiaser__learner to a learner."
+            "learner='calibrator' is that of AnchorPipeline's calibrator: set those of "
+            "calibrator__bias, or first set debiaser__learner to a learner."
         )
     return make_learner(learner)
 
@@ -397,24 +397,10 @@ class Weighing:
     ) -> Weighing:
         """Choose columns by historical rows, or project the rows' own columns.
 
-        Parameters
-        ----------
-        sample : Sample
-            Rows that carry scores, with their weights in training.
-        curvature : ndarray of shape (n_rows,)
-            Weight times variance of the outcome of each row.
-        learner : str, learner or dict
-            As in :class:`skanchor.RieszDebiaser`.
-        human_bias : learner or None
-            Fitted bias of people, whose span is taken over.
-        inner_folds : int
-            As there.
-        seed_offset : int
-            Number of the training set, from which learners derive their seeds.
-
-        Returns
-        -------
-        Weighing
+        ``curvature`` is the weight times the variance of the outcome of each row,
+        ``human_bias`` the fitted bias of people, whose span is taken over, and
+        ``seed_offset`` the number of the training set, from which learners derive their
+        seeds. The others are those of :class:`skanchor.RieszDebiaser`.
         """
         X, functions = sample.X, []
         for source, judge in enumerate([HUMAN, *X.judges.tolist()]):
