@@ -8,7 +8,6 @@ import pytest
 from hypothesis import settings
 
 from skanchor._model import newton
-from skanchor.datasets import fetch_mt_bench
 
 # The same examples in every run: what is drawn anew belongs into the fuzzing.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -45,11 +44,3 @@ def exact_folds(monkeypatch):
 def rng():
     """A generator that starts from the same seed in every test."""
     return np.random.default_rng(20260417)
-
-
-@pytest.fixture(scope="session")
-def mt_bench_table():
-    """The battles of MT-bench, from the published files: copy before changing it."""
-    if not os.environ.get("SKANCHOR_DATA_MIRROR"):
-        pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
-    return fetch_mt_bench().frame
