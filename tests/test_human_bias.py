@@ -179,7 +179,7 @@ def test_features_missing_on_votes_are_refused(table):
     X = data.X.copy()
     X.loc[X["judge"] == "human", "x2_a"] = np.nan
     AnchorPipeline(cv=2).fit(X, y)
-    with pytest.raises(BattlesError, match=r"'x2' contains NaN in \d+ human rows"):
+    with pytest.raises(BattlesError, match=r"'x2' contains NaN in human rows"):
         pipeline(cv=2).fit(X, y)
 
 

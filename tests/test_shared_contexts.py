@@ -417,7 +417,9 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
         AnchorHistory(anchor()).fit(X, y)
     with pytest.raises(BattlesError, match="names the column 'topic', which"):
         anchor(context="topic").fit(X, y)
-    with pytest.raises(BattlesError, match="1 row has no context, the first is row 7"):
+    with pytest.raises(
+        BattlesError, match="Rows without a context: 1, the first is row 7"
+    ):
         anchor().fit(X.assign(kind=X["kind"].mask(X.index == X.index[7])), y)
 
 

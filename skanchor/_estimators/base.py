@@ -301,8 +301,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             _refuse_unknown(known, missing)
             names = known[missing].unscored_models()
             message = (
-                f"{missing.sum()} rows involve models without a score ({names[:5]}); "
-                "they are given probability 1/2."
+                f"Rows of models without a score ({names[:5]}) are given probability "
+                f"1/2: {missing.sum()}."
             )
             if getattr(self, "unseen", "warn") == "raise":
                 raise BattlesError(message)
@@ -313,8 +313,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         if self_rows.any():
             warnings.warn(
                 DataWarning(
-                    f"{self_rows.sum()} rows compare a model with itself; they are "
-                    "given probability 1/2.",
+                    "Rows that compare a model with itself are given probability "
+                    f"1/2: {self_rows.sum()}.",
                     code="self-comparisons",
                 ),
                 stacklevel=4,
@@ -477,6 +477,6 @@ def _refuse_unknown(X: Comparisons, missing: NDArray[np.bool_]) -> None:
         is_blank = ~np.isfinite(X.features_left[rows]).any(axis=0)
         names = np.array(X.feature_names, dtype=object)[is_blank].tolist()
         raise BattlesError(
-            f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
+            f"Rows with NaN features: {len(rows)}, the first is row {rows[0]}."
             + f" No row has the features {names[:5]} that fit has seen." * bool(names)
         )

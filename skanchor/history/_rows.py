@@ -159,9 +159,8 @@ def admit_arrivals(
     past = active & ~X.involves_new
     if past.any():
         message = (
-            f"{past.sum()} rows compare historical models with each other; they "
-            "place nobody and are left out. Add such rows to the history with "
-            "update."
+            "Rows that compare historical models with each other place nobody and "
+            f"are left out: {past.sum()}. Add such rows to the history with update."
         )
         warn(DataWarning(message, code="historical-rows"))
     inputs = replace(sample.inputs, features=names)
@@ -173,7 +172,7 @@ def admit_arrivals(
         message = (
             "The history does not know the judges "
             f"{X.judges[strange].tolist()[:5]} (it knows {known.judges.tolist()[:10]});"
-            f" their {counts[strange].sum()} rows are left out."
+            f" their rows are left out: {counts[strange].sum()}."
         )
         warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
     # Rows with other models or judges than these become unusable.

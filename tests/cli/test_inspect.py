@@ -77,7 +77,7 @@ def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     code, out, _ = run("inspect", path, "--no-new")
     assert code == 0
     assert "human rows leave 2 separate groups of models" in out
-    assert "1 row compares a model with itself" in out
+    assert "Rows that compare a model with itself are ignored: 1" in out
     parts = json.loads(run("inspect", path, "--no-new", "--json")[1])
     parts = parts["connected_by_people"]
     assert sorted(map(sorted, parts)) == [["u", "v"], ["x", "y"]]

@@ -59,7 +59,7 @@ def test_null_ids_are_named_by_row(kind, name):
     values = columns_of()[name]
     values[3] = None
     values[5] = None
-    with pytest.raises(BattlesError, match=f"'{name}' has 2 missing ids.*row 3"):
+    with pytest.raises(BattlesError, match=f"'{name}': 2, .*row 3"):
         Comparisons.from_battles(KINDS[kind](columns_of(**{name: values})))
 
 
@@ -114,7 +114,9 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
                 BattlesError, match="missing values, the first in row 1"
             ):
                 find_groups(groups, table, 4)
-        with pytest.raises(BattlesError, match="1 row has no context, the first is"):
+        with pytest.raises(
+            BattlesError, match="Rows without a context: 1, the first is"
+        ):
             read_contexts("prompt_id", table)
 
 

@@ -43,7 +43,7 @@ def test_fractions_are_preferences():
     ("y", "message"),
     [
         (["model_a", "A", "tie", "B"], r"\['A', 'B'\].*first in row 1"),
-        (["model_a", None, "tie"], "1 missing outcome, the first in row 1"),
+        (["model_a", None, "tie"], "missing in y: 1, the first in row 1"),
         ([0.0, np.nan, 1.0], "row 1"),
         ([0, 1, 2], "row 2 has"),
         ([-0.1, 1], "row 0 has"),

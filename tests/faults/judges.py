@@ -140,7 +140,7 @@ table(
                   for k in range(300))],
         ignore_index=True,
     ),
-    warns=[(DataWarning, "'small-0' has 3 historical rows, .* the 20 .* its 3 rows")],
+    warns=[(DataWarning, "'small-0' has 3 historical rows, .* the 20 .* left out: 3")],
     check=lambda anchor: assert_same_judges(anchor),
 )  # fmt: skip
 table(
@@ -229,13 +229,30 @@ table(
     flags=("--set", "calibrator__position_effect=false"),
     check=infinite(),
 )
+
+
+def no_features_to_blame(anchor):
+    infinite()(anchor)
+    findings = anchor.result_.diagnostics.findings()
+    assert "weak-judge" in {one.code for one in findings}
+    assert "information" not in {one.code for one in findings}
+
+
 table(
     "A judge that always prefers the first side",
     first_side,
     warns=[(WeakJudgeWarning, "position effect of judge 'judge-1' lies on its bound"),
            WEAK],
-    check=infinite(),
+    check=no_features_to_blame,
 )  # fmt: skip
+table(
+    "A judge copied under another name, without prompts",
+    lambda: pd.concat(
+        [FRAME, FRAME[FRAME["judge"] == "judge-1"].assign(judge="again")],
+        ignore_index=True,
+    ),
+    warns=[(DataWarning, r"\['again', 'judge-1'\] .* perhaps one judge")],
+)
 
 
 def half_first_side():

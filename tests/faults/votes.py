@@ -166,7 +166,7 @@ def lost_votes():
 table(
     "A model all of whose votes are with models that are left out",
     lost_votes,
-    warns=[(DataWarning, r"rows of models \['model-05'\]")],
+    warns=[(DataWarning, r"Rows of models \['model-05'\]")],
     check=infinite("model-05"),
 )
 table(
@@ -240,7 +240,7 @@ table(
         [FRAME, FRAME[:2].assign(model_a="solo", model_b="solo", judge="human")],
         ignore_index=True,
     ),
-    warns=[(DataWarning, r"2 rows .* itself and are ignored; models \['solo'\]")],
+    warns=[(DataWarning, r"itself are ignored: 2, .* Models \['solo'\]")],
     check=lambda anchor: assert_allclose(
         anchor.scores_, fit(FRAME).scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
     ),
@@ -402,4 +402,10 @@ call(
     "A human label that no row holds",
     lambda: split_battles(FRAME, human=["human", "crowd"]),
     raises=(BattlesError, r"the human labels \['crowd'\]; it holds .*'judge-1'"),
+)
+table(
+    "Votes that are all by one rater",
+    lambda: FRAME.assign(rater=np.where(HUMAN, "ann", None)),
+    warns=[(DataWarning, "votes are by one rater .* do not cover how people differ")],
+    groups="auto",
 )

@@ -649,7 +649,7 @@ def test_arrivals_that_cannot_be_placed_are_refused(simple):
 def test_rows_that_place_nobody_are_told(simple):
     X, y, new, history, late, outcomes = simple
     both = pd.concat([late, X[~is_late(X, new)][:7]])
-    with pytest.warns(DataWarning, match="7 rows compare historical models with each"):
+    with pytest.warns(DataWarning, match="Rows that compare historical models .*: 7"):
         history.place(both, np.concatenate([outcomes, y[~is_late(X, new)][:7]]))
     with pytest.warns(DataWarning, match=r"features \['x9'\] are not used"):
         result = history.place(late.assign(x9_a=0.5, x9_b=0.25), outcomes)
