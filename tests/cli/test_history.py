@@ -36,21 +36,6 @@ def arrivals(tmp_path_factory):
     return path
 
 
-def test_build_leaves_new_models_to_place(run, battles, tmp_path):
-    path = tmp_path / "history"
-    build = ["history", "build", battles, *FAST, "--output", path]
-    code, out, err = run(*build)
-    assert (code, out) == (0, "")
-    assert (
-        "rows of models without human votes ['ivory-lynx', 'jade-finch'] are no history"
-        in err[0]
-    )
-    assert NEW not in AnchorHistory.load(path).models_
-    code, _, err = run(*build)
-    assert code == 2 and "exists; write over it with --force" in err[-1]
-    assert run(*build, "--force")[0] == 0
-
-
 def test_show_says_what_is_kept(run, file):
     code, out, _ = run("history", "show", file)
     assert code == 0
