@@ -23,7 +23,7 @@ from skanchor._crossfit.item_effects import judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._estimators.weighing import Weighing, WeightFunctions
+from skanchor._estimators.riesz import Weighing, WeightFunctions
 from skanchor._model.riesz import Information, Solution
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Sample
@@ -102,7 +102,8 @@ def _fit_arrivals(
     The fit of all rows has the arrivals as its rows, in the vocabulary of all models;
     those of the history are in its sums. The influence is that of the arrivals.
     """
-    rows = source_rows(arrivals, spans_of([None, *state.learners], arrivals))
+    learners = [None, *state.learners]
+    rows = source_rows(arrivals, spans_of(learners, arrivals))
     rows, folds = with_codes(rows, arrivals, codes), []
     for plan in plans:
         check_training_sets(arrivals, plan, is_joint=True)
@@ -123,7 +124,7 @@ def _fit_arrivals(
         deviations=effects,
         item_covariance=None if items is None else items.covariance,
     )
-    new, no_bounds = layout.is_new, np.full(layout.size, np.inf)
+    new = layout.is_new
     # The weights have the columns of the biases, and the ridges of the history.
     ridge, functions = np.diag(placed.prior), []
     for source, learner in enumerate([None, *state.learners]):
@@ -141,9 +142,7 @@ def _fit_arrivals(
         state.calibrator,
         copy(stages.arrival).with_scores(X.models[new], fit.scores[new]),
         X,
-        PipelineFit(
-            arrivals, state.calibrator, None, fit, rows, (-no_bounds, no_bounds)
-        ),
+        PipelineFit(arrivals, state.calibrator, learners, fit, rows),
         is_joint=stages.fits_jointly(X),
         debiaser=copy(stages.debiaser).keep(X, Weighing(tuple(functions)), solution),
     )

@@ -345,18 +345,14 @@ class HistoryState:
     def calibrator(self) -> JudgeCalibrator:
         """Calibrator with what was fitted to all rows."""
         x, layout = self.fits.x[0], self.fits.layout
-        calibrator, index = JudgeCalibrator(), label_index(self.judges, "judge")
-        values = {
-            "sensitivities_": x[layout.sensitivities][1:],
-            "position_effects_": x[layout.position_effects][1:],
-            "has_position_effect_": np.array(layout.positions[1:], dtype=bool),
-        }
-        for name, by_judge in values.items():
-            setattr(calibrator, name, pd.Series(by_judge, index))
-        calibrator.judges_, calibrator.choices_ = self.judges, pd.DataFrame()
+        calibrator = JudgeCalibrator()
         calibrator.features_ = np.array(self.features, dtype=object)
-        calibrator.biases_ = dict(zip(index, self.learners, strict=True))
-        return calibrator
+        calibrator.choices_ = pd.DataFrame()
+        biases = dict(zip(self.judges.tolist(), self.learners, strict=True))
+        slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
+        return calibrator.with_parameters(
+            biases, slopes, positions, layout.positions[1:]
+        )
 
     def btl(self, stages: Stages) -> BTLRegressor:
         """Stage of the votes with what was fitted to all rows."""

@@ -26,11 +26,7 @@ from skanchor import (
 )
 from skanchor._battles.grouping import label_codes
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.exceptions import (
-    BattlesError,
-    DataWarning,
-    LearnerError,
-)
+from skanchor.exceptions import BattlesError, DataWarning, LearnerError
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
