@@ -148,7 +148,7 @@ class Inference:
 def sums_of(full: FullFit) -> FitSums:
     """Sums over all rows, with the dispersion of each source."""
     plug_in = full.chain.fit
-    noise = plug_in.without_item_effects().dispersions(without_items=True)
+    noise = plug_in.dispersions(without_items=True)
     return FitSums.of(plug_in.fit, plug_in.sources, full.sample.X.order, noise)
 
 

@@ -62,9 +62,9 @@ def admit_rows(
         groups, frame = None, None if isinstance(X, Comparisons) else as_frame(X)
         if frame is not None and PROMPT_COLUMN in frame.columns:
             # They may be few here, or not repeat, and yet be prompts of the history.
-            groups = prompt_groups(frame) if are_stored else None
-            prompts = frame[PROMPT_COLUMN].drop_nulls()
-            if not are_stored and prompts.n_unique() < len(prompts):
+            prompts = prompt_groups(frame)
+            groups = prompts if are_stored else None
+            if not are_stored and len(prompts.labels) < len(frame):
                 message = (
                     "The history has no groups of dependent rows, so that these "
                     f"rows count as independent, although {PROMPT_COLUMN!r} "
@@ -100,14 +100,7 @@ def warn_of_features(names: Sequence[str]) -> None:
         warn(DataWarning(message, code="unused-features", subject=names))
 
 
-def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Sorted labels of historical and new models."""
-    return sorted_labels([models, new], "model_a and model_b")[0]
-
-
-def admit_arrivals(
-    sample: Sample, known: Comparisons, lost: NDArray[Any]
-) -> tuple[Sample, Sample]:
+def admit_arrivals(sample: Sample, known: Comparisons, lost: NDArray[Any]) -> Sample:
     """Decide the roles of models, and admit the rows that a history can use.
 
     Every model that the history does not know is new.
@@ -123,9 +116,7 @@ def admit_arrivals(
 
     Returns
     -------
-    everyone : Sample
-        All rows that involve a new model.
-    admitted : Sample
+    Sample
         Rows whose judge and opponents the history knows, encoded by its judges and by
         its models and the new ones.
 
@@ -176,8 +167,8 @@ def admit_arrivals(
         )
         warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
     # Rows with other models or judges than these become unusable.
-    everyone = X.relabel(with_models(historical, new), X.judges)
-    admitted = X.relabel(with_models(known.models, new), known.judges)
+    models, _ = sorted_labels([known.models, new], "model_a and model_b")
+    admitted = X.relabel(models, known.judges)
     used = admitted.is_usable & (sample.weight > 0)
     lonely = admitted.is_new & (admitted.appearances(used) == 0)
     if lonely.any():
@@ -186,38 +177,37 @@ def admit_arrivals(
             "of the history by a judge that the history knows."
         )
     admitted = usable_features(admitted, used & ~admitted.is_human)
-    return sample.with_battles(everyone), sample.with_battles(admitted)
+    return sample.with_battles(admitted)
 
 
-def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+def join_rows(past: Any, late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
     """Concatenate two tuples of (X, y, sample_weight, groups).
 
-    A missing weight counts as one.
+    The last two may be missing in the first. A missing weight counts as one.
     """
-    parts = past, late
-    frames = [as_frame(part[0]) for part in parts]
+    past = (*past, *(None, AUTO)[len(past) - 2 :])
+    frames = [as_frame(part[0]) for part in (past, late)]
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
     tables = [frame.to_pandas() for frame in frames if frame is not None]
-    y = [Outcomes.encode(part[1], named=True).values for part in parts]
-    weights, (one, other) = None, (past[3], late[3])
+    y = [Outcomes.encode(part[1], named=True).values for part in (past, late)]
+    weight, groups = None, past[3]
     if past[2] is not None or late[2] is not None:
         given = zip(tables, (past[2], late[2]), strict=True)
-        weights = np.concatenate(
+        weight = np.concatenate(
             [np.ones(len(table)) if w is None else np.asarray(w) for table, w in given]
         )
-    groups = one
-    named = [each is None or isinstance(each, str) for each in (one, other)]
+    named = [part[3] is None or isinstance(part[3], str) for part in (past, late)]
     if not any(named):
         groups = np.concatenate(
-            [np.asarray(each, dtype=object) for each in (one, other)]
+            [np.asarray(part[3], dtype=object) for part in (past, late)]
         )
-    elif not all(named) or one != other:
+    elif not all(named) or past[3] != late[3]:
         raise BattlesError(
             "Old and new rows need groups of one kind: none, those of a column that "
             "both have, or labels of all rows."
         )
-    return join_tables(tables), np.concatenate(y), weights, groups
+    return join_tables(tables), np.concatenate(y), weight, groups
 
 
 # ---------------------------------------------------------------------------- groups
@@ -243,19 +233,15 @@ def group_codes(
     BattlesError
         If one of the two has groups, and the other has none.
     """
-    if are_stored and labels is None:
+    if are_stored != (labels is not None):
         raise BattlesError(
-            "The history was fitted with groups of dependent rows; give the groups "
-            "of these rows, too, or the numbers of the rows where these are "
-            "independent."
+            f"The history was fitted {'with' if are_stored else 'without'} groups of "
+            "dependent rows: give the groups of these rows where it has some (their "
+            "numbers if they are independent), and groups=None where it has none. Or "
+            "fit it again with all rows."
         )
     if labels is None:
         return None
-    if not are_stored:
-        raise BattlesError(
-            "The history was fitted without groups of dependent rows, so that these "
-            "rows cannot have any. Fit the history again with all rows."
-        )
     # Rows without a prompt have no label.
     is_alone = [label is None for label in labels.tolist()]
     return np.where(is_alone, -1, label_codes(labels, "groups"))

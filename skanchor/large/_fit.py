@@ -69,8 +69,6 @@ def fit_rows(
     plans : list of FoldPlan
     """
     everyone, admitted = settings.admitted(drawn)
-    if len(everyone.X.models) == len(admitted.X.models):
-        everyone = admitted
     X = admitted.X
 
     def in_roles(sample: Sample) -> Sample:
@@ -87,7 +85,7 @@ def fit_rows(
     chain = replace(large.full.chain, calibrator=known.calibrated())
     state = HistoryState.assembled(
         replace(large.full, chain=chain),
-        everyone,
+        everyone.X.models,
         fits,
         totals["sums"],
         repeats=(n_splits,) * reader.n_repeats,

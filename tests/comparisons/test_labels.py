@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from tables import KINDS, assert_same, columns_of, kinds
+from tables import assert_same, columns_of
 
 from skanchor import Comparisons
 from skanchor._battles import as_frame
@@ -51,16 +51,6 @@ def test_any_text_may_name_a_model(names, data):
     assert X.models[X.left].tolist() == a
     assert X.models[X.right].tolist() == b
     assert_same(Comparisons.from_battles(pl.DataFrame({"model_a": a, "model_b": b})), X)
-
-
-@kinds
-@pytest.mark.parametrize("name", ["model_a", "model_b", "judge"])
-def test_null_ids_are_named_by_row(kind, name):
-    values = columns_of()[name]
-    values[3] = None
-    values[5] = None
-    with pytest.raises(BattlesError, match=f"'{name}': 2, .*row 3"):
-        Comparisons.from_battles(KINDS[kind](columns_of(**{name: values})))
 
 
 LARGE = 2**60

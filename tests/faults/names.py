@@ -62,7 +62,7 @@ table(
     lambda: renamed(ODD),
     check=lambda anchor: assert_allclose(
         anchor.leaderboard().loc[[ODD[m] for m in ORDERED[:5]], "score"],
-        fit(FRAME).leaderboard().loc[ORDERED[:5], "score"],
+        fitted().leaderboard().loc[ORDERED[:5], "score"],
         atol=1e-9,
     ),
 )
@@ -90,7 +90,7 @@ table(
         {"model_a": "int64", "model_b": "uint64"}
     ),
     check=lambda anchor: assert_allclose(
-        anchor.scores_.to_numpy(), fit(FRAME).scores_.to_numpy(), atol=1e-9
+        anchor.scores_.to_numpy(), fitted().scores_.to_numpy(), atol=1e-9
     ),
 )
 table(

@@ -13,6 +13,7 @@ from faults.battles import (
     LAST,
     NEW,
     fit,
+    fitted,
     infinite,
     keep_rows,
     meets,
@@ -93,13 +94,13 @@ def placed_first(anchor):
 def judges_join(anchor):
     infinite()(anchor)
     # The order that all votes give.
-    known = fit(FRAME).leaderboard()["score"]
+    known = fitted().leaderboard()["score"]
     board = anchor.leaderboard()
     assert np.corrcoef(board["score"], known.loc[board.index])[0, 1] > 0.9
     # People say little of the distance between the groups, and the errors tell.
     assert (
         board.loc[FIRST, "standard_error"]
-        > 1.5 * (fit(FRAME).leaderboard().loc[FIRST, "standard_error"])
+        > 1.5 * (fitted().leaderboard().loc[FIRST, "standard_error"])
     )
 
 
@@ -242,7 +243,7 @@ table(
     ),
     warns=[(DataWarning, r"itself are ignored: 2, .* Models \['solo'\]")],
     check=lambda anchor: assert_allclose(
-        anchor.scores_, fit(FRAME).scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
+        anchor.scores_, fitted().scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
     ),
 )
 
@@ -328,7 +329,7 @@ def one_tie():
 table(
     "A model with a single human row",
     one_tie,
-    warns=[(DataWarning, "show no noise .* those that independent votes would have")],
+    warns=[(DataWarning, "show no noise.* those of independent votes")],
     check=infinite(),
 )
 table(
