@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import FeaturePairs
-from skanchor._battles.labels import label_index
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.layout import PEOPLE
@@ -183,7 +182,7 @@ def judge_table(
             "first_side_rate": share(used & (X.order != 0), first_wins),
             "agreement": share(decided, (delta > 0) == (y > 0.5)),
         },
-        index=label_index(X.judges, "judge"),
+        index=pd.Index(X.judges, name="judge"),
     )
     names = ("sensitivity", "position_effect", "has_position_effect")
     known = ("sensitivities_", "position_effects_", "has_position_effect_")
