@@ -232,8 +232,8 @@ class Comparisons:
     @_of_rows
     def is_usable(self) -> NDArray[np.bool_]:
         """Rows of known models and judge that compare two different models."""
-        known = (self.left >= 0) & (self.right >= 0) & (self.judge > -2)
-        return known & (self.left != self.right)
+        is_coded = (self.left >= 0) & (self.right >= 0) & (self.judge > -2)
+        return is_coded & (self.left != self.right)
 
     @_of_rows
     def features_complete(self) -> bool:
@@ -243,10 +243,10 @@ class Comparisons:
 
     def by_judge(self, judge: int) -> JudgeRows:
         """Return the usable rows of one judge (-1: human); computed once per judge."""
-        known: dict[int, JudgeRows] = self.derived.setdefault("by_judge", {})
-        if judge not in known:
-            known[judge] = JudgeRows.of(self, judge)
-        return known[judge]
+        stored: dict[int, JudgeRows] = self.derived.setdefault("by_judge", {})
+        if judge not in stored:
+            stored[judge] = JudgeRows.of(self, judge)
+        return stored[judge]
 
     @_of_rows
     def sources(self) -> NDArray[np.intp]:
@@ -426,8 +426,8 @@ class Comparisons:
         that do not occur are left out.
         """
         code, labels = factorize(contexts, "The column of contexts")
-        labels, (place,) = sorted_labels([labels], "contexts")
-        start, size = place[code] * len(self.models), len(self.models)
+        labels, (codes,) = sorted_labels([labels], "contexts")
+        start, size = codes[code] * len(self.models), len(self.models)
         sides = np.stack([self.left, self.right])
         # Models outside the vocabulary keep the code -1.
         grid = np.where(sides < 0, -1, start + sides)
