@@ -97,7 +97,7 @@ def scaled(factor):
 
 
 TEXTS = "Expected bytes"
-COUNTS = "holds numbers of equal rows: it needs weights='frequency', and rows without"
+COUNTS = "holds numbers of equal rows: it needs frequency as weights, and rows without"
 FEATURE = "Feature 'x1' is missing, infinite or too large in"
 BAD = {
     "no model_b": (

@@ -182,8 +182,9 @@ def warn_of_few_prompts(n_groups: int) -> None:
         "few-prompts",
         [PROMPT_COLUMN],
         f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few for "
-        "errors by prompt, so that rows count as independent. Give groups='prompt_id' "
-        "if you still want such errors, else groups=None (--groups none).",
+        "errors by prompt, so that rows count as independent. Name the column "
+        "as groups if you still want such errors, else set groups to None (--groups "
+        "none).",
     )
 
 

@@ -194,9 +194,10 @@ def find_unvoted(X: Any) -> tuple[list[Any], Any]:
 def load_rows(
     options: argparse.Namespace,
     chosen: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+    read: tuple[Table, Mapping] | None = None,
 ) -> Rows:
     """Read the battles; return the rows that ``chosen`` keeps, or all of them."""
-    X, y, counts = read_table(options)
+    X, y, counts = read_table(options, read)
     if chosen is not None:
         X, y = chosen(X, y)
     found = {"X": X, "y": y, "groups": groups_of(X, options.groups)}

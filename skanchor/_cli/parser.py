@@ -77,6 +77,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command that was typed, a function of the module that has its name."""
+    if getattr(options, "force", False) and options.output is None:
+        raise BadInputError("--force goes with --output")
     module = import_module(f"skanchor._cli.{options.command}")
     getattr(module, getattr(options, "action", options.command))(options)
 

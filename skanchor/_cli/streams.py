@@ -136,8 +136,6 @@ def print_line(message: str) -> None:
         line = printable(brief(" ".join(message.split())))
         if re.search(r"\brow \d", line):
             line += " Rows are counted from 0."
-        if re.search(r"\b(?!shuffle)[a-z_]+=", line) and "--" not in line:
-            line += " In a command: the flag of that name, or --set NAME=VALUE."
         # If the stream is broken, the exit code still reports the failure.
         with suppress(OSError):
             print(f"skanchor: {line}", file=sys.stderr, flush=True)

@@ -33,8 +33,8 @@ WEAK_SENSITIVITY = 0.05
 """Sensitivities below this many judge logits per score unit are called weak."""
 
 SWAP = (
-    "Set position_effect=False (on the command line --set "
-    "calibrator__position_effect=false), or add rows with the sides swapped."
+    "Set position_effect to False (--set calibrator__position_effect=false), or "
+    "add rows with the sides swapped."
 )
 
 _SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
@@ -47,7 +47,7 @@ _SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
     "position-effect-left-out": (
         DiagnosticWarning,
         "Judge {judge!r} favours the side shown {side} by about {size:.2g} logits "
-        "(p = {p:.1g}), which is left out. Set position_effect='auto'. If the columns "
+        "(p = {p:.1g}), which is left out. Set position_effect to auto. If the columns "
         "are not in display order, add 'shown_first'.",
     ),
     "position-effect-at-bound": (
@@ -60,8 +60,8 @@ _SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
         "The verdicts of judge {judge!r} are separated by {columns}: no finite fit "
         "exists, and these rows carry next to no information. What the others say of "
         "the scores is unaffected. If a feature is made from the outcome, drop it "
-        "(drop_features); else drop the judge (without=[{judge!r}]), or set a ridge "
-        "penalty, such as LinearBias(alpha=0.01).",
+        "(features); else drop the judge (without), or set a ridge penalty (alpha of "
+        "its bias).",
     ),
     "sensitivity-at-bound": (
         WeakJudgeWarning,
@@ -76,7 +76,7 @@ _SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
     "judge-not-converged": (
         ConvergenceWarning,
         "The fit of judge {judge!r} did not converge; its verdicts may be nearly "
-        "separated. Set a ridge penalty, such as LinearBias(alpha=0.01).",
+        "separated. Set a ridge penalty (alpha of its bias).",
     ),
 }
 """Category and sentence of each warning of the fit of a judge, by code."""

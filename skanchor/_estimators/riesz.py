@@ -28,7 +28,7 @@ def _own_learner(learner: Any) -> Any:
     """The learner that a string names, if it is not another stage's."""
     if learner == "calibrator":
         raise ValueError(
-            "learner='calibrator' is the learner of AnchorPipeline's calibrator, and "
+            "The learner 'calibrator' is that of AnchorPipeline's calibrator, and "
             "has no parameters of its own here: set those of calibrator__bias, or "
             "first set debiaser__learner to a learner."
         )

@@ -224,7 +224,7 @@ def check_graph(
         if disconnected == "raise":
             raise DisconnectedError(
                 message + " Add comparisons between the groups, drop one, or set "
-                "disconnected='warn'."
+                "disconnected to warn."
             )
         models = [model for part in graph.components for model in part]
         warn_of(SENTENCES, "separate-groups", models, message=message)

@@ -85,7 +85,7 @@ def warn_of_raters(number: int) -> None:
     message = (
         "A history stores no sums by rater, so that its errors do not allow for "
         f"{number} raters who may differ. AnchorPipeline on all rows has errors by "
-        "rater; groups='prompt_id' leaves raters out."
+        "rater; groups by prompt_id leave raters out."
     )
     warn(DataWarning(message, code="raters-ignored"))
 

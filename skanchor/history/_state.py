@@ -415,13 +415,13 @@ def check_settings(anchor: AnchorPipeline) -> None:
         )
     if stages.debiaser is None:
         raise BattlesError(
-            "debiaser='passthrough' has no standard errors, so there is no history "
+            "A plug-in (no debiaser) has no standard errors, so there is no history "
             "to store."
         )
     if stages.btl.bias is not None:
         raise LearnerError(
             "A history cannot be stored where people have a bias of their own "
-            "(human_bias): fit all rows together, or keep it with human_bias=None."
+            "(human_bias): fit all rows together, or leave it out."
         )
     if stages.arrival.equation != "likelihood":
         raise BattlesError(
@@ -439,8 +439,8 @@ def check_linear(full: FullFit) -> None:
     if flexible or not chain.debiaser.weighing_.has_spans:
         raise LearnerError(
             f"The learner of judges {(flexible or judges)[:5]} has no span, so that no "
-            "sums can stand for their rows. Keep a linear learner, bias='linear' or "
-            "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
+            "sums can stand for their rows. Keep a linear bias, with a feature map "
+            "(LinearBias) or without, or fit AnchorPipeline on all rows.",
         )
     if not full.has_shared_columns:
         raise LearnerError(

@@ -129,8 +129,8 @@ class Dropping:
         if not len(places):
             what = {"human": "human vote", "arrival": f"verdict on {list(models)}"}
             raise BattlesError(
-                f"rows={rows!r}: the fit has no {what.get(rows, 'such row')} that "
-                "could be dropped."
+                f"The fit has no {what.get(rows, 'such row')} that could be dropped "
+                f"(rows {rows!r})."
             )
         units, share = np.arange(len(places)), MOST
         kind = np.where(X.is_human, VOTES, np.where(arrives, ARRIVALS, OTHER_VERDICTS))

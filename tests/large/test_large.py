@@ -445,7 +445,7 @@ def test_what_it_cannot_do_is_refused():
         table = tables[0].assign(w=1)
         fit_history([table], AnchorPipeline(weights="frequency"), sample_weight="w")
     plain, given = old[BARE].assign(w=0.5), {"sample_weight": "w"}
-    with pytest.raises(BattlesError, match="it needs weights='frequency'"):
+    with pytest.raises(BattlesError, match="it needs frequency as weights"):
         fit_history([plain], AnchorPipeline(), **given)
     with pytest.raises(BattlesError, match="must be whole numbers"):
         fit_history([plain], AnchorPipeline(weights="frequency"), **given)
