@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from skanchor._cli.battles import check_files, load_rows, read_mapping
@@ -35,6 +36,12 @@ def inspect(options: argparse.Namespace) -> None:
         is_counted = rows.weights == "frequency"
         new = [] if options.no_new else options.new
         facts = overview(**rows.arguments, counted=is_counted, new_models=new)
+        if mapping is not None:
+            # Columns go by their names in the file, which lacks those that are made.
+            names = {new: name for name, new in rows.X.attrs["renamed"].items()}
+            ignored = [names.get(name, name) for name in facts["inputs"].ignored]
+            ignored = [name for name in ignored if name in mapping.columns]
+            facts["inputs"] = replace(facts["inputs"], ignored=tuple(ignored))
     print_result((_as_json if options.json else _as_text)(mapping, facts))
 
 
