@@ -415,7 +415,7 @@ def check_settings(anchor: AnchorPipeline) -> None:
         )
     if stages.debiaser is None:
         raise BattlesError(
-            "A plug-in (no debiaser) has no standard errors, so there is no history "
+            "A plug-in (passthrough) has no standard errors, so there is no history "
             "to store."
         )
     if stages.btl.bias is not None:
