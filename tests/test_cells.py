@@ -7,17 +7,8 @@ import pandas as pd
 import pytest
 from fuzz import tables
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.preprocessing import PolynomialFeatures
 
-from skanchor import (
-    AnchorHistory,
-    AnchorPipeline,
-    JudgeCalibrator,
-    RieszDebiaser,
-    _cells,
-)
-from skanchor._cells import Cells
-from skanchor._sample.sample import Sample
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, _cells
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 
@@ -232,24 +223,3 @@ def test_features_that_repeat(seed, rows_alone, monkeypatch):
     theirs = outcome(*given, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"human_bias": "linear"},
-        {"calibrator": JudgeCalibrator(bias=LinearBias(PolynomialFeatures(2)))},
-        {
-            "calibrator": JudgeCalibrator(
-                bias={"judge-1": "linear", "judge-2": "network"}
-            )
-        },
-        {"debiaser": RieszDebiaser("boosted")},
-    ],
-)
-def test_features_of_learners_that_see_rows_stay_rows(settings):
-    (X, y, _), _ = few_levels(0)
-    anchor = AnchorPipeline(**settings)
-    sample = Sample.admit(X, y)
-    cells = Cells.of(sample, by_features=anchor.stages().reads_sums)
-    assert cells.cell is None and cells.sample is sample

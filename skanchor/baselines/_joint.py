@@ -233,7 +233,7 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
             if start is None:
                 # What votes say of the scores is no start: judges may contradict them,
                 # and the likelihood has further maxima.
-                first = Fit.start(first.layout, first.precision)
+                first = replace(Fit.start(first.layout), precision=first.precision)
             first = _of_mean_sensitivity_one(first, sum(map(len, sources)))
         layout, tolerance = first.layout, _EXACT if start is None else _NEAR
         fit = minimum(first, sources, layout.estimated, FARTHEST, tolerance=tolerance)

@@ -4,20 +4,11 @@ import numpy as np
 import pytest
 from learners import Wrapped
 from sklearn.compose import ColumnTransformer
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-)
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from tables import biased, scored
 
-from skanchor import (
-    AnchorPipeline,
-    JudgeCalibrator,
-)
-from skanchor._battles import FeaturePairs
-from skanchor.bias import BoostedBias, LinearBias
-from skanchor.bias.fitting import TrainingRows, fit_learner
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import LinearBias
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 
@@ -26,24 +17,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::skanchor.exceptions.DiagnosticWarning",
     "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
 )
-
-
-def test_derived_seeds_include_those_of_parts():
-    pairs = FeaturePairs(*np.random.default_rng(0).normal(size=(2, 40, 2)))
-    rows = TrainingRows(pairs, np.arange(40) % 2.0, np.ones(40), np.ones((40, 0)))
-
-    def seeds(seed_offset, seed=3):
-        tree = DecisionTreeRegressor(random_state=5)
-        learner = BoostedBias(tree, max_rounds=1, random_state=seed)
-        fit_learner(learner, rows, "j", seed_offset=seed_offset)
-        return learner.random_state, learner.weak_learner.random_state
-
-    assert seeds(0) == (3, 5)
-    assert seeds(1) == seeds(1)
-    found = [seed for offset in (1, 2, 3) for seed in seeds(offset)]
-    assert len(set(found)) == 6 and all(0 <= seed < 2**31 for seed in found)
-    assert seeds(1, seed=None)[0] is None
-    assert seeds(1, seed=4)[0] != seeds(1)[0]
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

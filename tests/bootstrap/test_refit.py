@@ -6,21 +6,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from skanchor import BTLRegressor, JudgeCalibrator
-from skanchor.baselines import (
-    BASELINES,
-    DirectScore,
-    HistoricalPPI,
-    IPWOnly,
-    JointBTL,
-    JointMLE,
-    MeanShift,
-    PerJudgeBTL,
-    SoftElo,
-)
+from skanchor import JudgeCalibrator
+from skanchor.baselines import BASELINES, DirectScore, JointBTL, PerJudgeBTL, SoftElo
 from skanchor.bias import LinearBias
 from skanchor.bootstrap import bootstrap
 from skanchor.exceptions import DataWarning
@@ -65,46 +54,20 @@ def test_refits_are_fits_with_the_weights_of_the_resample(data):
     check_against_fits(METHODS, data.X, data.y)
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        MeanShift(calibrator=JudgeCalibrator(position_effect=False)),
-        DirectScore(btl=BTLRegressor(alpha=0.01)),
-        IPWOnly(clip=2.0),
-        IPWOnly(classifier=LogisticRegression(C=0.1, tol=1e-8)),
-        # A penalty for each of the three features.
-        DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
-        JointMLE(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
-    ],
-    ids=["position", "btl-ridge", "clip", "user", "ridges", "joint-ridges"],
-)
-@QUIET
-def test_settings_reach_the_refits(method, data):
-    # Of a single group each resample is the table, and its weights are one.
-    whole = np.zeros(len(data.y))
-    refits = bootstrap(
-        {"m": method}, data.X, data.y, groups=whole, n_resamples=2, random_state=1
-    )["m"]
-    found = estimates(method, data.X, data.y)
-    assert_allclose(refits.replicates, np.tile(found, (2, 1)), atol=1e-6)
-    # The settings do change the scores.
-    plain = estimates(type(method)(), data.X, data.y)
-    assert np.abs(found - plain).max() > 1e-5
-
-
 def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
-    both = {"a": DirectScore(), "b": HistoricalPPI()}
+    # A block of this table has 64 resamples.
+    both = {"a": JointBTL(), "b": DirectScore()}
     options = dict(random_state=5, n_resamples=70)
     one = bootstrap(both, data.X, data.y, **options)
     with joblib.parallel_config("threading"):
         threads = bootstrap(both, data.X, data.y, n_jobs=2, **options)
     assert_allclose(one["b"].replicates, threads["b"].replicates, rtol=0, atol=0)
-    alone = bootstrap({"b": HistoricalPPI()}, data.X, data.y, **options)
+    alone = bootstrap({"b": DirectScore()}, data.X, data.y, **options)
     fewer = bootstrap(both, data.X, data.y, random_state=5, n_resamples=30)
-    other = bootstrap(both, data.X, data.y, random_state=6, n_resamples=30)
+    other = bootstrap(both, data.X, data.y, random_state=6, n_resamples=2)
     assert_allclose(one["b"].replicates, alone["b"].replicates, atol=1e-12)
     assert_allclose(one["a"].replicates[:30], fewer["a"].replicates, atol=1e-12)
-    assert np.abs(other["a"].replicates - fewer["a"].replicates).max() > 0.01
+    assert np.abs(other["a"].replicates - fewer["a"].replicates[:2]).max() > 0.01
 
 
 def test_a_list_of_methods_is_named_by_class(data):

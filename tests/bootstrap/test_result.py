@@ -15,7 +15,7 @@ from skanchor.bootstrap import Bootstrapped, bootstrap
 
 
 def test_limits_are_the_quantiles_they_say(data):
-    refits = bootstrap({"m": DirectScore()}, data.X, data.y, n_resamples=100,
+    refits = bootstrap({"m": DirectScore()}, data.X, data.y, n_resamples=20,
                        random_state=0)["m"]  # fmt: skip
     new = refits.models.tolist().index("new-model")
     t, values = refits.estimates[new], refits.replicates[:, new]
@@ -35,14 +35,14 @@ def test_limits_are_the_quantiles_they_say(data):
 
 def test_errors_agree_with_the_sandwich_and_methods_share_resamples(data):
     methods = {"b": JointBTL(), "m": JointMLE()}
-    refits = bootstrap(methods, data.X, data.y, n_resamples=200, random_state=0)
+    refits = bootstrap(methods, data.X, data.y, n_resamples=100, random_state=0)
     for name in "bm":
         sandwich = refits[name].estimator.result_.all_standard_errors
         ratio = (refits[name].standard_errors / sandwich)["new-model"]
-        # The error of an error from 200 resamples is 5 %.
-        assert 0.8 < ratio < 1.2, name
+        # The error of an error from 100 resamples is 7 %.
+        assert 0.75 < ratio < 1.25, name
     methods = {"d": DirectScore(), "p": HistoricalPPI()}
-    refits = bootstrap(methods, data.X, data.y, n_resamples=100, random_state=0)
+    refits = bootstrap(methods, data.X, data.y, n_resamples=40, random_state=0)
     new = [r.replicates[:, r.is_new].ravel() for r in refits.values()]
     assert np.corrcoef(*new)[0, 1] > 0.8
 

@@ -84,7 +84,7 @@ def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     code, out, _ = run("inspect", path, "--no-new")
     assert code == 0
     assert "human comparisons leave 2 separate groups of models: {u, v}; {x, y}" in out
-    assert "1 row compares a model with itself" in out
+    assert "Rows that compare a model with itself are ignored: 1" in out
 
 
 def test_columns_of_ratings_go_by_their_names_in_the_file(run, tmp_path):

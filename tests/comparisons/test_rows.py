@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing
 from tables import assert_same, columns_of
 
 from skanchor import Comparisons
@@ -58,18 +56,6 @@ def test_slicing_keeps_vocabulary_and_roles(rows):
     of_judge = cut.by_judge(1)
     assert_array_equal(of_judge.left, cut.left[of_judge.rows])
     assert_array_equal(np.sort(of_judge.rows), np.flatnonzero(cut.judge == 1))
-
-
-def test_scikit_learn_slices():
-    X = learned()
-    rows = np.array([5, 2])
-    assert_same(_safe_indexing(X, rows), X[rows])
-    assert_same(_safe_indexing(X, rows.tolist()), X[rows])
-    mask = np.array([True, True, False, False, True, False])
-    assert_same(_safe_indexing(X, mask), X[mask])
-    train, test, y_train, y_test = train_test_split(X, np.arange(6), random_state=0)
-    assert_same(train, X[y_train])
-    assert_same(test, X[y_test])
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ REFUSED = {
                   "no columns are known"),
     "three_rows.csv": (
         "battle_id,model,judge,won\n1,owl,human,1\n1,elk,human,0\n2,owl,human,1\n",
-        "1 row is not one of two rows of a battle"),
+        "Rows that are not one of two rows of a battle: 1"),
     "prose.csv": ("model_a,model_b,judge,verdict\n" + "".join(
         f"owl,elk,human,I like number {n} of these\n" for n in range(30)),
         "30 outcomes that are in no table"),

@@ -137,15 +137,6 @@ def test_the_board_is_drawn_best_first(anchor):
     assert "90 % intervals" in display.ax_.get_xlabel()
 
 
-def test_the_board_in_points_from_an_anchor(anchor):
-    display = LeaderboardDisplay.from_estimator(
-        anchor, scale="elo", anchor={"amber-otter": 1000}
-    )
-    assert "Elo points from the anchor" in display.ax_.get_xlabel()
-    assert display.board.loc["amber-otter", "high"] == 1000
-    assert display.board["score"].is_monotonic_decreasing
-
-
 def test_names_are_short_distinct_and_harmless():
     long = "organisation/" + "very-" * 10
     names = [f"{long}instruct-a", f"{long}instruct-b", f"a{long}same", f"b{long}same",
@@ -158,17 +149,6 @@ def test_names_are_short_distinct_and_harmless():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         display.figure_.draw_without_rendering()
-
-
-def test_rank_sets_stand_beside_the_scores(anchor):
-    display = LeaderboardDisplay.from_estimator(anchor, 0.9)
-    [right] = display.ax_.child_axes
-    board = anchor.leaderboard(0.9)
-    ends = [[int(n) for n in t.get_text().split("–")] for t in right.get_yticklabels()]
-    assert [each[0] for each in ends] == board["rank_low"].tolist()
-    assert [each[-1] for each in ends] == board["rank_high"].tolist()
-    assert right.get_yticks().tolist() == display.ax_.get_yticks().tolist()
-    assert right.get_ylabel() == "rank set (joint, 90 %)"
 
 
 # -------------------------------------------------------------------------- contrasts
