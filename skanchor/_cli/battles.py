@@ -211,31 +211,11 @@ def load_rows(
     return Rows(found, options.weights or "frequency")
 
 
-def groups_of(X: Any, names: list[str] | None) -> Any:
-    """Groups of dependent rows: None, "auto", the name of a column, or codes.
-
-    With several columns, rows that share a value in any of them are in one group.
-    """
-    if not names:
-        return "auto"
-    if names == [NO_GROUPS] and NO_GROUPS not in X:
+def groups_of(X: Any, name: str | None) -> str | None:
+    """Groups of dependent rows: a column, by its name in the file, "auto" or None."""
+    if name == NO_GROUPS and name not in X:
         return None
-    # A column may be named as the file does.
-    names = [X.attrs.get("renamed", {}).get(name, name) for name in names]
-    if len(names) == 1:
-        return names[0]
-    import pandas as pd
-
-    from skanchor._battles.grouping import join_groups
-
-    # The name of the series is shown under the leaderboard.
-    groups = pd.Series(join_groups(X, names), name=", ".join(names))
-    if len(groups) > 1 and groups.nunique() == 1:
-        raise BadInputError(
-            f"--groups {','.join(names)}: shared values connect all rows; "
-            "name fewer columns"
-        )
-    return groups
+    return X.attrs.get("renamed", {}).get(name, name) or "auto"
 
 
 def typed_label(known: Iterable[Any], name: str | None) -> Any:

@@ -51,7 +51,7 @@ def compare(options: argparse.Namespace) -> None:
         chosen = [ANCHOR, *(name for name in BASELINES if name not in NEEDING_MORE)]
     methods = []
     for name in chosen:
-        method = _method(name, pipeline, options.n_resamples)
+        method = _method(name, pipeline)
         # Without new models, methods are compared on historical models only.
         ranks = {} if options.no_new else _ranks(method, rows, options.level)
         left_out = leave_one_model_out(method, **left_out_settings(rows, options))
@@ -68,24 +68,18 @@ def compare(options: argparse.Namespace) -> None:
     readout = Readout(
         "compare",
         frame.join(placed),
-        lambda: {"methods": methods, "bootstrap": options.n_resamples},
+        lambda: {"methods": methods},
         tables,
-        values={"refits": options.n_resamples},
     )
     deliver(readout, options)
 
 
-def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any:
-    """Make a method with the settings that it shares with the pipeline.
-
-    With ``n_resamples``, methods that have scores but no intervals get intervals from
-    refits.
-    """
+def _method(name: str, pipeline: AnchorPipeline) -> Any:
+    """Make a method with the settings that it shares with the pipeline."""
     if name == ANCHOR:
         return pipeline
     from skanchor._estimators.btl import BTLRegressor
     from skanchor.baselines import BASELINES
-    from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 
     method: Any = BASELINES[name]().set_params(
         btl=BTLRegressor(weights=pipeline.weights, ties=pipeline.ties),
@@ -93,17 +87,7 @@ def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any
     )
     if pipeline.calibrator is not None and "calibrator" in method.get_params(False):
         method.set_params(calibrator=pipeline.calibrator)
-    if n_resamples is None or isinstance(method, (RankingEstimator, RankOnlyEstimator)):
-        return method
-    from skanchor.bootstrap import Bootstrapped
-
-    return Bootstrapped(
-        method,
-        n_resamples,
-        random_state=pipeline.random_state,
-        new_models=pipeline.new_models,
-        weights=pipeline.weights,
-    )
+    return method
 
 
 def _ranks(method: Any, rows: Rows, level: float) -> dict[str, str]:
