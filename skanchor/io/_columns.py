@@ -319,7 +319,15 @@ class Columns:
         self.ask_outcomes(*of_order)
         if FILE in self.decisions:
             self.decide("ignored", "columns are named after judges", FILE)
+        self._ask_turns()
         return True
+
+    def _ask_turns(self) -> None:
+        """Leave columns open that could turn outcomes round."""
+        for name in self.free():
+            roles = [role for role in _ASKS_TURN if name in self.called(role)]
+            if roles and self.few(name):
+                self.decide(UNCLEAR, _ASKS_TURN[roles[0]], name)
 
     def _as_pairs(self) -> bool:
         """One outcome in each row."""
@@ -329,12 +337,8 @@ class Columns:
             self.decide(role, _USUAL, *self.called(role)[:1])
             if not self.named(role) and not by_value:
                 return False
-        for name in self.free():
-            turns = [role for role in _ASKS_TURN if name in self.called(role)]
-            if turns and self.few(name):
-                self.decide(UNCLEAR, _ASKS_TURN[turns[0]], name)
-            elif self.holds_outcomes(name):
-                self.ask_outcomes(name)
+        self._ask_turns()
+        self.ask_outcomes(*filter(self.holds_outcomes, self.free()))
         return True
 
     def _as_scores(self) -> bool:
@@ -342,6 +346,7 @@ class Columns:
         if not any(map(self.find_sides, ("score", "rank"))):
             return False
         self.layout = "scores"
+        self._ask_turns()
         return True
 
     def _as_anything(self) -> bool:

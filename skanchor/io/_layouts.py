@@ -24,6 +24,7 @@ _FIRST = ("prompt_id", "model_a", "model_b", "judge", "rater")
 # Columns of few labels in many rows, which may stay categories.
 _CODED = ("model_a", "model_b", "judge", "winner")
 _DROPPED = "\0dropped"  # the label of judges whose rows are left out
+_FLAGGED = {"swapped": "\0swapped", "tie": "\0tie"}  # what flags say of rows, by role
 _ITS_MODEL = "its model"
 _VALUES: dict[Any, Any] = {A: 1.0, B: 0.0, TIE: 0.5, "both_bad": 0.5}
 _LABELS = {"win": A, "loss": B, "failed": None}
@@ -44,7 +45,11 @@ def build(table: Table, mapping: Any) -> Built:
     # The roles of an edited mapping say more than what was proposed.
     layout = mapping.layout if mapping.layout in fits else fits[-1]
     X = LAYOUTS[layout][1](rows)
-    X["winner"] = _as_outcomes(X["winner"])
+    won = X["winner"].astype(object) if {*_FLAGGED.values()} & {*X} else X["winner"]
+    for role, name in _FLAGGED.items():
+        if name in X:
+            won = won.mask(X.pop(name), _turned(won) if role == "swapped" else TIE)
+    X["winner"] = _as_outcomes(won)
     is_counted = layout == "counts" or bool(rows.named("count"))
     used = X["judge"] != _DROPPED
     used &= X["count"] > 0 if is_counted else True
@@ -150,6 +155,9 @@ class Rows:
         for role in ("rater", "prompt_id", "shown_first"):
             if self.named(role):
                 columns[role] = self.get(role)
+        for role, name in _FLAGGED.items():
+            if self.named(role):
+                columns[name] = self.flags(role)
         if self.named("swapped_order"):
             columns["shown_first"] = np.where(self.flags("swapped_order"), B, A)
         if self.named("count"):
@@ -265,22 +273,20 @@ def _winners(one: Any, two: Any) -> Any:
 
 # ----------------------------------------------------------------------------- layouts
 def _pairs(rows: Rows) -> pd.DataFrame:
-    standard = rows.standard("model_a", "model_b")
-    roles = ("winner", "winner_swapped", "loser")
+    roles = ("winner", "winner_swapped", "loser", "verdict")
     columns = [(role, name) for role in roles for name in rows.named(role)]
     parts = []
     for role, name in columns:
-        part, column = standard, rows.frame[name]
-        if len(columns) > 1:
+        judge = name if role == "verdict" else None
+        part, column = (
+            rows.standard("model_a", "model_b", judge=judge),
+            rows.frame[name],
+        )
+        if len(columns) > 1 or judge:
             # As in columns of several files, an empty cell is no verdict.
             part, column = part[_filled(column)], column[_filled(column)]
         won = rows.outcomes(column, part)
-        won = won if role == "winner" else _turned(won)
-        if rows.named("swapped"):
-            swapped = rows.flags("swapped")[part.index]
-            won = won.where(~swapped, _turned(won))
-        if rows.named("tie"):
-            won = won.astype(object).mask(rows.flags("tie")[part.index], TIE)
+        won = won if role in ("winner", "verdict") else _turned(won)
         part = part.assign(winner=won)
         if rows.named("winner_swapped"):
             part["shown_first"] = B if role == "winner_swapped" else A
@@ -294,8 +300,6 @@ def _winner_and_loser(rows: Rows) -> pd.DataFrame:
     if "shown_first" not in X:
         # The winner is named first, which says nothing about the order shown.
         X["shown_first"] = None
-    if rows.named("tie"):
-        X.loc[rows.flags("tie"), "winner"] = TIE
     return X
 
 
@@ -307,16 +311,6 @@ def _counts(rows: Rows) -> pd.DataFrame:
         if rows.named(role)
     ]
     return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
-
-
-def _judges(rows: Rows) -> pd.DataFrame:
-    parts = []
-    for name in rows.named("verdict"):
-        column = rows.frame[name]
-        part = rows.standard("model_a", "model_b", judge=name)[_filled(column)]
-        won = rows.outcomes(column[_filled(column)], part)
-        parts.append(part.assign(winner=won))
-    return _stacked(parts)
 
 
 def _battles(rows: Rows) -> pd.DataFrame:
@@ -372,7 +366,7 @@ LAYOUTS = {
     "pairs": ("model_a model_b winner|winner_swapped|loser", _pairs),
     "winner and loser": ("better worse", _winner_and_loser),
     "counts": ("model_a model_b wins_a wins_b", _counts),
-    "judges": ("model_a model_b verdict", _judges),
+    "judges": ("model_a model_b verdict", _pairs),
     "battles": ("battle model result", _battles),
     "ratings": ("prompt_id model score|rank", _ratings),
     "scores": ("model_a model_b score_a|rank_a score_b|rank_b", _scores),

@@ -38,12 +38,8 @@ def test_slicing_keeps_vocabulary_and_roles(rows):
     X = learned()
     X.logits(), X.by_judge(1), X.involves_new, X.is_usable
     cut = X[rows]
-    at = np.arange(6)[
-        rows
-        if not isinstance(rows, list)
-        else np.array(rows, dtype=(bool if rows and isinstance(rows[0], bool) else int))
-    ]
-    at = np.atleast_1d(at)
+    index = np.array(rows, dtype=None if rows else int) if type(rows) is list else rows
+    at = np.atleast_1d(np.arange(6)[index])
     assert len(cut) == len(at)
     assert_array_equal(cut.models, X.models)
     assert_array_equal(cut.judges, X.judges)

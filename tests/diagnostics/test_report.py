@@ -4,13 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from sklearn.base import clone
-from tables import liked, quiet
+from tables import liked
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorPipeline
 from skanchor.evaluation import check_intervals, leave_one_model_out
-from skanchor.exceptions import DiagnosticWarning, WeakJudgeWarning
 
 
 def test_what_they_say_of_clean_data():
@@ -48,29 +45,6 @@ def test_a_judge_who_overrates_a_model_is_named():
     z = found.deviation / found.standard_error
     assert z.idxmax() == ("judge-1", favourite) and z.max() > 3
     assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
-
-
-@pytest.mark.parametrize("position", [False, True])
-def test_a_judge_that_only_ties_has_nothing_to_test(position):
-    data = liked(item_sd=0.0)
-    lazy = (data.X.judge == "judge-1").to_numpy()
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(position_effect=position), cv=3, random_state=0
-    )
-    # A RuntimeWarning would be an error here.
-    with (
-        pytest.warns(WeakJudgeWarning, match="'judge-1' is close to zero"),
-        pytest.warns(DiagnosticWarning, match="'judge-1' does not tell models apart"),
-    ):
-        anchor.fit(data.X, np.where(lazy, 0.5, data.y))
-    seen = anchor.result_.diagnostics
-    tests = seen.judges[["pearson", "pearson_p", "item_chi2", "item_p"]]
-    assert tests.loc["judge-1"].isna().all()
-    assert tests.drop(index="judge-1").notna().all(axis=None)
-    # The other judges are tested as if it were not there.
-    others = quiet(clone(anchor).fit, data.X[~lazy], data.y[~lazy])
-    assert 0 < others.result_.diagnostics.item_p < 1
-    assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
 
 
 def test_coverage_on_request():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from tables import ranking
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor.baselines import MeanShift
@@ -22,7 +23,7 @@ from skanchor.plotting import (
     LeftOutDisplay,
     judge_calibration,
 )
-from skanchor.results import ELO_PER_LOGIT, RankingResult
+from skanchor.results import ELO_PER_LOGIT
 from skanchor.simulation import simulate_battles
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -58,17 +59,10 @@ def dots(ax, *markers):
 
 def result_of(n, unbounded=(), names=None, n_new=2):
     rng = np.random.default_rng(0)
-    names = [f"m{i}" for i in range(n)] if names is None else names
     root = rng.normal(size=(n, n)) * 0.2 / np.sqrt(n)
-    return RankingResult(
-        np.array(names, dtype=object),
-        np.arange(n) >= n - n_new,
-        rng.normal(size=(1, n)),
-        (root @ root.T)[None],
-        np.isin(np.arange(n), unbounded),
-        np.full(n, 10),
-        np.full(n, 20),
-    )
+    lost = np.isin(np.arange(n), unbounded)
+    scores = rng.normal(size=n)
+    return ranking(scores, root @ root.T, n_new, names, unbounded=lost)
 
 
 # ------------------------------------------------------------------------- all alike
