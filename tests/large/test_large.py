@@ -428,6 +428,9 @@ def test_what_it_cannot_do_is_refused():
         fit_history(
             [tables[0].rename(columns={"judge": "Evaluator"})], AnchorPipeline()
         )
+    with pytest.raises(BattlesError, match=r"'expert'.* name it in human"):
+        experts = tables[0].replace({"judge": {"human": "expert"}})
+        fit_history([experts], AnchorPipeline())
     with pytest.raises(BattlesError, match="There is no column 'w'"):
         fit_history(tables, AnchorPipeline(), sample_weight="w")
     with pytest.raises(BattlesError, match="rows without features and groups"):
