@@ -392,8 +392,8 @@ def check_linear(full: FullFit) -> None:
     if flexible:
         raise LearnerError(
             f"The learner of judges {flexible[:5]} has no span, so that no sums can "
-            "stand for their rows. Keep a linear learner, bias='linear' or "
-            "feature map or without, or fit AnchorPipeline on all rows.",
+            "stand for their rows. Keep a linear learner (LinearBias), with "
+            "a feature map or without, or fit AnchorPipeline on all rows.",
         )
     if not full.has_shared_columns:
         raise LearnerError(
