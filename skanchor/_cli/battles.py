@@ -73,22 +73,13 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     )
     if given is not None:
         return table, given.edited(source=table.source)
-    roles = {}
-    for name, role in renames.items():
-        if name not in table.frame:
-            columns = ", ".join(map(str, table.frame.columns[:20]))
-            raise BadInputError(f"--columns: there is no column {name} among {columns}")
-        # Other names are those of features; a misspelt role is no name.
-        if role in ROLES_OF_COLUMNS or role.startswith("keep as "):
-            roles[name] = role
-        elif role.endswith(("_a", "_b")):
-            roles[name] = f"keep as {role}"
-        else:
-            raise BadInputError(
-                f"--columns {name}={role}: a role is one of "
-                f"{', '.join(ROLES_OF_COLUMNS)}, 'keep as NAME', or the name of a "
-                "feature with _a or _b"
-            )
+    # Other names with a side are those of features.
+    roles = {
+        name: f"keep as {role}"
+        if role.endswith(("_a", "_b")) and role not in ROLES_OF_COLUMNS
+        else role
+        for name, role in renames.items()
+    }
     mapping = Mapping.propose(table, columns=roles, labels=labels, human=options.human)
     return table, mapping
 
@@ -163,13 +154,10 @@ def _without_votes(X: Any, models: list[str]) -> Any:
     hidden = is_human & False
     for model in models:
         plays = (X["model_a"] == model) | (X["model_b"] == model)
-        if not (plays & is_human).any():
-            known = "no human rows" if plays.any() else "no rows"
-            raise BadInputError(f"--hide-votes-of {model}: it has {known} to hide")
-        if not (plays & ~is_human).any():
+        if not (plays & is_human).any() or not (plays & ~is_human).any():
             raise BadInputError(
-                f"--hide-votes-of {model}: no judge has compared it, so nothing would "
-                "be left to place it by"
+                f"--hide-votes-of {model}: it has no human rows to hide, or no rows of "
+                "judges that would place it"
             )
         hidden |= plays & is_human
     text = f"A dry run: {hidden.sum()} human rows of {', '.join(models)} are left out."

@@ -15,6 +15,7 @@ from skanchor._cli.streams import (
     drop_stdout,
     exit_code,
     print_line,
+    print_result,
     raised_as_interrupts,
     show_own_warnings,
 )
@@ -30,6 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
     try:
         with raised_as_interrupts(), _rare_collections(), warnings.catch_warnings():
+            if typed == ["--version"]:
+                from importlib.metadata import version
+
+                print_result(f"skanchor {version('skanchor')}\n")
+                return 0
             # Without arguments, print the help.
             options = make_parser().parse_args(typed or ["--help"])
             options.typed, options.warned = typed, show_own_warnings()
@@ -37,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             gc.freeze()
             gc.enable()
             run(options)
-    except SystemExit as stop:  # --help and --version
+    except SystemExit as stop:  # --help
         return int(stop.code or 0)
     except KeyboardInterrupt as interrupt:
         print_line("interrupted")

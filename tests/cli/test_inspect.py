@@ -84,4 +84,4 @@ def test_columns_of_ratings_go_by_their_names_in_the_file(run, tmp_path):
 
 def test_a_misspelt_role_is_refused(run, battles):
     code, _, (error,) = run("inspect", battles, "--columns", "judge=judg")
-    assert code == 2 and "a role is one of model_a, model_b, winner" in error
+    assert code == 2 and "it may be model_a, model_b, winner" in error

@@ -66,13 +66,9 @@ def test_compare(run, record, left_out):
     anchor, ppi, ranks = record("compare", *FAST, *TWO, *methods)["methods"]
     error = left_out["score"] - left_out["true_score"]
     assert anchor["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
-    assert anchor["new_models"] == {NEW: "4 (3-5)", "jade-finch": "6 (5-7)"}
     # What a method does not know is not made up.
     assert ppi["rmse"] > 0 and ppi.get("compatible") is None
     assert ranks.get("rmse") is None and ranks["rank_error"] >= 0
-    flags = ["--methods", "JointBTL", "--no-new"]
-    code, out, err = run("compare", "--demo", *TWO, *flags)
-    assert (code, err) == (0, []) and "new models" not in out
 
 
 def test_methods_share_ties_counts_and_position_effects(record, tmp_path):
