@@ -45,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             run(options)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         print_line("interrupted")
-        return exit_code(interrupt)
+        return exit_code()
     except BrokenPipeError:
         drop_stdout()
         return _BROKEN_PIPE
