@@ -18,7 +18,7 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
-from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.exceptions import BattlesError
 
 
 def pipeline(**options):
@@ -186,7 +186,7 @@ def test_a_history_is_not_kept_with_style(table):
     data, y, _ = table
     history = AnchorHistory(pipeline(item_effects=None))
     old = (data.X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
-    with pytest.raises(LearnerError, match="cannot be stored"):
+    with pytest.raises(BattlesError, match="a bias of people"):
         history.fit(data.X[old], y[old])
 
 

@@ -145,15 +145,18 @@ def design(
             "model with features."
         )
     wanted, source = plan.targets(pairs), kinds.source[offered]
-    each = np.array([prices[m] for m in source.tolist()])
-    spend, gap = _allocated(plan, wanted, offered, each, budget, floor)
-    rows, labels = round_to_budget(spend, each, budget), np.array(plan.models, object)
+    unit_price = np.array([prices[m] for m in source.tolist()])
+    spend, gap = _allocated(plan, wanted, offered, unit_price, budget, floor)
+    rows, labels = (
+        round_to_budget(spend, unit_price, budget),
+        np.array(plan.models, object),
+    )
     table = pd.DataFrame(
         {
             "source": np.array(plan.sources, dtype=object)[source],
             "opponent": labels[kinds.opponent[offered]],
             "rows": rows,
-            "spend": rows * each,
+            "spend": rows * unit_price,
             "gain": kinds.gains(plan.weights(wanted))[offered],
         },
         index=pd.Index(labels[kinds.model[offered]], name="model", dtype=object),
@@ -162,11 +165,11 @@ def design(
     table = table[table["rows"] > 0]
     # Half widths now, with the design, and with the money spent evenly.
     more: dict[str, Any] = {"now": 0.0, "design": kinds.information(rows, offered)}
-    for way, some in (("verdicts", judges), ("votes", [PEOPLE])):
-        if some and prices.keys() >= set(some):
+    for way, sources in (("verdicts", judges), ("votes", [PEOPLE])):
+        if sources and prices.keys() >= set(sources):
             # Information for a unit of money, divided evenly over models and sources.
-            price = len(models) * float(np.mean([prices[m] for m in some]))
-            units = [plan.evenly(one, some) for one in models]
+            price = len(models) * float(np.mean([prices[m] for m in sources]))
+            units = [plan.evenly(one, sources) for one in models]
             more[way] = budget / price * np.sum(units, axis=0)
     half = pd.DataFrame(
         {way: wanted.half_widths(plan.weights(wanted, one), level)
@@ -189,17 +192,17 @@ def design(
 
 def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, float]:
     """Cost of a row by source; refuse what is no cost, of no source, or too high."""
-    known = [plan.sources[m] for m in sorted(plan.solution.grams)]
+    names = [plan.sources[m] for m in sorted(plan.solution.grams)]
     named = dict(costs) if isinstance(costs, Mapping) else {}
-    if EVERY_JUDGE in named and EVERY_JUDGE not in known:
-        each = named.pop(EVERY_JUDGE)
-        named = {one: each for one in known if one != HUMAN} | named
+    if EVERY_JUDGE in named and EVERY_JUDGE not in names:
+        price = named.pop(EVERY_JUDGE)
+        named = {one: price for one in names if one != HUMAN} | named
     if not named:
         raise BattlesError(
             "costs must map sources to the cost of a row, as in "
-            f"{{{known[-1]!r}: 0.02}}, got {costs!r}."
+            f"{{{names[-1]!r}: 0.02}}, got {costs!r}."
         )
-    check_labels(named, known, "sources of rows")
+    check_labels(named, names, "sources of rows")
     for label, cost in named.items():
         if not is_number(cost) or not 0.0 < cost < np.inf:
             raise BattlesError(
@@ -352,7 +355,9 @@ def _target_pairs(plan: Plan, targets: str | Sequence[Any]) -> list[tuple[Any, A
             "targets must be 'scores' or a list of new models and of pairs (model, "
             f"opponent), got {targets!r}."
         )
-    pairs = [each if isinstance(each, tuple) else (each, None) for each in targets]
+    pairs = [
+        target if isinstance(target, tuple) else (target, None) for target in targets
+    ]
     for model, opponent in pairs:
         determined_models(result, model)
         others = [None, *(one for one in plan.models if one != model)]
