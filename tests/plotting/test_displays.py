@@ -96,7 +96,7 @@ def test_from_a_result_as_from_its_estimator(display, anchor):
 
 @pytest.mark.parametrize("display", [*RANKED, *OF_PIPELINES])
 def test_what_has_no_intervals_or_is_not_fitted_is_refused(display):
-    with pytest.raises(TypeError, match="needs a (RankingEstimator|AnchorPipeline)"):
+    with pytest.raises(TypeError, match=r"needs a (RankingEstimator|AnchorPipeline)"):
         display.from_estimator(MeanShift())
     with pytest.raises(ValueError, match="not fitted"):
         display.from_estimator(AnchorPipeline())
