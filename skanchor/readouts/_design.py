@@ -62,7 +62,9 @@ class Design(Answer):
     budget, spent : float
         The money available, and the cost of the rows of the table.
     floor : float
-        Smallest share of each judge in the spend on verdicts.
+        Smallest share of each offered judge in the spend on verdicts: .1 with item
+        effects, as their correlation between judges is estimated from few models, and
+        0 without.
     level : float
         Confidence level.
 
@@ -86,7 +88,6 @@ def design(
     budget: float,
     costs: Mapping[Any, float],
     targets: str | Sequence[Any] = "scores",
-    floor: float | None = None,
     level: float = 0.95,
 ) -> Design:
     """What to buy next: rows on new models that lower their errors most.
@@ -103,10 +104,6 @@ def design(
         What should become more precise: the scores of the new models, or a list of new
         models and of pairs (new model, other model). The sum of the variances is
         minimised.
-    floor : float, optional
-        Smallest share of each offered judge in the spend on verdicts. None means .1
-        with item effects, because their correlation between judges is estimated from
-        few models, and 0 without.
     level : float, default=0.95
         Confidence level of the half widths and of what counts as separated.
 
@@ -135,7 +132,9 @@ def design(
     level, plan = check_level(level), result.plan
     prices = _prices(plan, costs, budget)
     judges = [m for m in prices if m != PEOPLE]
-    floor = _floor(plan, len(judges), floor)
+    # The correlations of item effects between judges are estimated from few models.
+    has_floor = plan.fit.layout.has_item_effects
+    floor = min(FLOOR, 0.5 / max(len(judges), 1)) * has_floor
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
     kinds, offered = plan.kinds, plan.offered(models, list(prices))
@@ -206,8 +205,7 @@ def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, fl
     for label, cost in named.items():
         if not is_number(cost) or not 0.0 < cost < np.inf:
             raise BattlesError(
-                f"The cost of a row of {label!r} must be a number above zero, got "
-                f"{cost!r}."
+                f"The cost of {label!r} must be a number above zero, got {cost!r}."
             )
     least = min(named.values())
     if not is_number(budget) or not least <= budget < np.inf:
@@ -216,19 +214,6 @@ def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, fl
             f"cheapest row costs {least:g}."
         )
     return {plan.sources.index(one): float(cost) for one, cost in named.items()}
-
-
-def _floor(plan: Plan, n_judges: int, floor: float | None) -> float:
-    """Smallest share of each judge that is offered; refuse what is none."""
-    most = 1.0 / max(n_judges, 1)
-    if floor is None:
-        return min(FLOOR, 0.5 * most) * plan.fit.layout.has_item_effects
-    if not is_number(floor) or not 0.0 <= floor <= most:
-        raise BattlesError(
-            "floor must be a number between 0 and 1 over the number of judges that are "
-            f"offered ({n_judges}), got {floor!r}."
-        )
-    return float(floor)
 
 
 def _allocated(

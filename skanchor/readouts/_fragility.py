@@ -323,9 +323,8 @@ def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
         },
         index=pd.Index(origin[at], name="row"),
     )
-    count = table.groupby(level="row").size()
     first = table[~table.index.duplicated()]
-    return first.assign(count=count.reindex(first.index))
+    return first.assign(count=table.groupby(level="row").size())
 
 
 def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[str]:

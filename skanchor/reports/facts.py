@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import decide_roles
-from skanchor._battles.labels import label_index
 from skanchor._battles.roles import count_rows
 from skanchor._diagnostics.judges import verdict_table
 from skanchor._sample.admission import admit_to_inference
@@ -354,7 +353,7 @@ def _both_orders(sample: Sample) -> pd.Series:
     pairs = pairs[sample.counts & ~X.is_human]
     is_seen = pairs.groupby(["judge", "low", "high"])["side"].nunique() > 1
     shares = is_seen.groupby(level="judge").mean().reindex(range(len(X.judges)))
-    return shares.set_axis(label_index(X.judges, "judge"))
+    return shares.set_axis(pd.Index(X.judges, name="judge"))
 
 
 def _plain(value: Any) -> Any:

@@ -76,7 +76,7 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
     alone = tmp_path / "alone"
     run("history", "build", battles, *FAST, "--groups", "none", "--output", alone)
     code, _, err = run("history", "place", alone, arrivals, "--groups", "judge")
-    assert code == 2 and "Fit the history again with all rows" in err[-1]
+    assert code == 2 and "fit it again with all rows" in err[-1]
     code, _, err = run("history", "place", alone, arrivals)
     assert code == 0 and "these rows count as independent, although" in " ".join(err)
 
