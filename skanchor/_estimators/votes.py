@@ -272,7 +272,7 @@ def _check_converged(fit: Fit, rows: SourceRows) -> None:
             raise BattlesError(
                 "Scores and features together separate the human votes, so that "
                 "no finite bias of people fits them. Use fewer features, or give "
-                "people's bias a ridge: human_bias=LinearBias(alpha=0.01).",
+                "people's bias a ridge: human_bias is a LinearBias with alpha 0.01.",
             )
     if not fit.converged:
         text = "Scores and bias of people did not converge."
