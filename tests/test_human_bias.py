@@ -156,7 +156,7 @@ def test_influence_is_the_derivative_by_a_weight(table):
         LinearBias(SplineTransformer(n_knots=3, degree=2), alpha=1e-3),
         BoostedBias(max_rounds=5),
         pytest.param(
-            NetworkBias(module__width=4, max_epochs=1),
+            NetworkBias(module__width=4, max_epochs=1, alpha=1.0),
             marks=pytest.mark.torch,
         ),
     ],

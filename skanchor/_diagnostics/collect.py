@@ -13,7 +13,6 @@ from scipy.special import expit, logit
 
 from skanchor._battles import HUMAN, Comparisons, align
 from skanchor._battles.checks import graded_in_part, graded_verdicts
-from skanchor._battles.labels import label_index
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics.arrivals import ArrivalCheck
 from skanchor._diagnostics.report import Diagnostics
@@ -128,7 +127,7 @@ def diagnose(
         }
         historical = _historical(X, sums, solution, btl, is_joint)
         style = _style(X, solution, btl.bias_)
-    table = pd.DataFrame(models, label_index(X.models, "model"), dtype=np.float64)
+    table = pd.DataFrame(models, pd.Index(X.models, name="model"), dtype=np.float64)
     table[largest == 0] = np.nan
     ridge_share = 1.0
     if btl.alpha:
@@ -142,7 +141,7 @@ def diagnose(
         arrivals,
         scale_z=1.0 / solution.scale_error if solution.scale_error else np.nan,
         ridge_share=ridge_share,
-        historical=pd.DataFrame(historical, label_index(X.models, "model"))[old],
+        historical=pd.DataFrame(historical, pd.Index(X.models, name="model"))[old],
         # A stored history has no rows, so that its ties cannot be counted.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
         style=style,
@@ -162,8 +161,8 @@ def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> dict[str, Ar
             left = fit.scores @ solution.beside_span(source)[:n, :n] @ fit.scores
             shares[source - 1] = left / total if total > 0 else 0.0
     slopes = fit.x[solution.layout.sensitivities][1:]
-    known = historical_features(sample) if sums.features is None else sums.features
-    overlap = zip(OF_OVERLAP, feature_overlap(sample, known).T, strict=True)
+    features = historical_features(sample) if sums.features is None else sums.features
+    overlap = zip(OF_OVERLAP, feature_overlap(sample, features).T, strict=True)
     return {
         "sensitivity_error": errors,
         "sensitivity_z": np.where(errors > 0, slopes / errors, np.nan) + 0.0,
@@ -184,14 +183,14 @@ def _residual_share(sums: FitSums, solution: Solution) -> Array:
 
 def _outside(X: Comparisons, scores: Array) -> Array:
     """Distance beyond the historical scores of the context, in that of their range."""
-    found = np.zeros(len(scores))
+    outside = np.zeros(len(scores))
     for code in np.unique(X.items.context):
         inside = X.items.context == code
         old = scores[inside & ~X.is_new]
         low, high = old.min(), old.max()
         beyond = np.maximum(scores - high, low - scores) / (high - low)
-        found[inside] = np.maximum(beyond, 0.0)[inside]
-    return found
+        outside[inside] = np.maximum(beyond, 0.0)[inside]
+    return outside
 
 
 def _self_judged(X: Comparisons, sums: FitSums) -> Array:
@@ -244,7 +243,7 @@ def _item_effects(X: Comparisons, solution: Solution) -> pd.DataFrame:
         error = np.sqrt(solution.item_effect_variances)
         values = np.column_stack([X.deviations.ravel(), error.ravel()])
     names = ["judge", "model"]
-    labels: Any = [label_index(X.judges, names[0]), label_index(X.models, names[1])]
+    labels: Any = [pd.Index(X.judges, name=names[0]), pd.Index(X.models, name=names[1])]
     index = pd.MultiIndex(labels, list(at), names=names)
     return pd.DataFrame(values, index, ["deviation", "standard_error"])
 
@@ -326,8 +325,8 @@ def _level(
         return unknown
     influence = design @ np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values = influence * weight * (tied - p)
-    each = values / sample.times[at]
-    square = float(values @ each)
+    by_row = values / sample.times[at]
+    square = float(values @ by_row)
     if sample.groups is not None:
-        square = float(np.sum((group_matrix(sample.groups[at]) @ each) ** 2))
+        square = float(np.sum((group_matrix(sample.groups[at]) @ by_row) ** 2))
     return float(fit.coef[2]), square**0.5
