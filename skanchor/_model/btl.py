@@ -6,7 +6,7 @@ a hundred votes as for millions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,10 +102,13 @@ class VoteCells:
 
     def among(self, models: NDArray[np.intp]) -> VoteCells:
         """The same cells, of which the models are numbered among fewer."""
-        number = np.zeros(self.n_models, dtype=np.intp)
+        number = np.full(self.n_models, -1)
         number[models] = np.arange(len(models))
-        left, right = number[self.left], number[self.right]
-        return replace(self, left=left, right=right, n_models=len(models))
+        # A model that has met itself alone is none of them.
+        used = (number[self.left] >= 0) & (number[self.right] >= 0)
+        columns = (self.y[used], self.weight[used], self.square[used])
+        left, right = number[self.left[used]], number[self.right[used]]
+        return VoteCells(left, right, *columns, n_models=len(models))
 
     def table(self, values: Array) -> Array:
         """Sums of values of the cells by ordered pair of different models."""
