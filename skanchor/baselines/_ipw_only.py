@@ -78,7 +78,7 @@ class IPWOnly(TwoSteps):
     True
     """
 
-    _is_unweighted = True
+    _equation = "unweighted"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TwoSteps._parameter_constraints,
         "classifier": [HasMethods(["fit", "predict_proba"]), None],
@@ -99,7 +99,7 @@ class IPWOnly(TwoSteps):
         self.classifier = classifier
         self.clip = clip
 
-    def _weights(self, sample: Sample) -> Array:
+    def _fit_judges(self, sample: Sample, start: Any) -> Sample:
         X, weight, sizes = sample.X, sample.weight.copy(), {}
         verdicts = sample.counts & ~X.is_human
         for m, judge in enumerate(X.judges.tolist()):
@@ -113,7 +113,7 @@ class IPWOnly(TwoSteps):
             sizes[judge] = 1.0 / (share @ share) if len(share) else np.nan
         found = pd.Series(sizes, name="effective_sample_size")
         self.effective_sample_sizes_ = found.rename_axis("judge")
-        return weight
+        return super()._fit_judges(sample.weighted(weight), start)
 
     def _ratios(
         self, sample: Sample, history: NDArray[np.intp], arrived: NDArray[np.intp]

@@ -10,26 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons, decide_roles
-from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._sample.admission import check_ranking
 from skanchor._sample.sample import Sample
-from skanchor.baselines._base import Baseline, OfJudges, OfVotes
-from skanchor.baselines._likelihood import (
-    FARTHEST,
+from skanchor._sample.source_rows import source_rows
+from skanchor.baselines._base import (
     SCORE_BOUND,
-    arrivals_of,
+    Baseline,
+    OfJudges,
+    OfVotes,
     in_mean_units,
-    laid_out,
     minimum,
+    placed,
     sandwich,
-    with_new_scores,
 )
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.results.estimators import RankingEstimator
-from skanchor.warning_log import warn
+from skanchor.warning_log import warn_of_data
+
+FARTHEST = 100.0
+"""Bound on parameters that are fitted together: it keeps separated ones finite."""
 
 # Squared Newton decrement of the last step, in squared standard errors: of a fit, and
 # of one of many on nearly the same rows, which differ by about one.
@@ -214,7 +217,7 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
         X = sample.X
         if start is None:
             # The two-step plug-in, from which the joint likelihood is maximised.
-            known = with_new_scores(self._fit_judges(sample, None))
+            known = placed(self._fit_judges(sample, None))
         else:
             self._fit_votes(sample, start)
             self.calibrator_ = start.calibrator_
@@ -227,23 +230,29 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
                     f"{judge!r}."
                 )
         stages = PipelineFit.of(known, self.calibrator_)
-        sources, first = stages.sources, stages.fit
+        sources, first, layout = stages.sources, stages.fit, stages.layout
         if not self._has_votes:
             sources = [rows for rows in sources if rows.source != PEOPLE]
             if start is None:
                 # What votes say of the scores is no start: judges may contradict them,
                 # and the likelihood has further maxima.
-                first = Fit.start(first.layout, first.precision)
-            first = _of_mean_sensitivity_one(first, sum(map(len, sources)))
-        layout, tolerance = first.layout, _EXACT if start is None else _NEAR
+                first = Fit.start(layout, first.precision)
+            # The likelihood is flat along the scale, so that any penalty fixes it: here
+            # half the square of mean sensitivity - 1. The one is that of people, which
+            # is not fitted.
+            gap, n_judges = np.zeros(layout.size), len(X.judges)
+            gap[layout.sensitivities] = [-1.0, *np.full(n_judges, 1.0 / n_judges)]
+            penalty = sum(map(len, sources)) * np.outer(gap, gap)
+            first = replace(first, precision=first.precision + penalty)
+        tolerance = _EXACT if start is None else _NEAR
         fit = minimum(first, sources, layout.estimated, FARTHEST, tolerance=tolerance)
         if not fit.converged:
-            warn(
-                ConvergenceWarning(
-                    "The joint likelihood did not converge; a model or a feature may "
-                    "be separated.",
-                    code="joint-not-converged",
-                )
+            warn_of_data(
+                "joint-not-converged",
+                (),
+                "The joint likelihood did not converge; a model or a feature may be "
+                "separated.",
+                ConvergenceWarning,
             )
         self.calibrator_ = stages.moved(fit).calibrated()
         if start is None:
@@ -303,17 +312,6 @@ class JudgeAwareBTL(JointMLE):  # numpydoc ignore=PR02
 
     _features = False
     _has_votes = False
-
-
-def _of_mean_sensitivity_one(fit: Fit, size: float) -> Fit:
-    """The same fit with a penalty of this size on another mean sensitivity."""
-    # The likelihood is flat along the scale, so that any penalty fixes it: here half
-    # the square of mean sensitivity - 1. The one is that of people, which is not
-    # fitted.
-    layout, gap = fit.layout, np.zeros(fit.layout.size)
-    n_judges = layout.n_sources - 1
-    gap[layout.sensitivities] = [-1.0, *np.full(n_judges, 1.0 / n_judges)]
-    return replace(fit, precision=fit.precision + size * np.outer(gap, gap))
 
 
 class Oracle(Baseline, RankingEstimator):
@@ -384,8 +382,11 @@ class Oracle(Baseline, RankingEstimator):
                 )
         # Centred over the historical models, like the scores of every method.
         self._scores = self.truth["scores"] - self.truth["scores"].reindex(old).mean()
-        sample = with_new_scores(sample.with_battles(self._with_truth(X)))
-        fit, sources = laid_out(arrivals_of(sample))
+        sample = placed(sample.with_battles(self._with_truth(X)))
+        # Only rows of new models decide.
+        weight = np.where(X.involves_new, sample.weight, 0.0)
+        rows = in_mean_units(sample.weighted(weight))
+        fit, sources = carried(rows.X), source_rows(rows)
         covariance, unbounded = sandwich(fit, sources, fit.layout.of_scores(X.is_new))
         unbounded |= X.is_new & (np.abs(fit.scores) >= SCORE_BOUND)
         self._conclude(sample, fit.scores, covariance, unbounded)

@@ -14,8 +14,7 @@ from skanchor._battles.labels import positions
 from skanchor._model.logistic import fit_logistic
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.baselines._base import OfVotes
-from skanchor.baselines._likelihood import mean_residual, wins_of
+from skanchor.baselines._base import OfVotes, mean_residual, wins_of
 from skanchor.results.estimators import RankOnlyEstimator
 
 

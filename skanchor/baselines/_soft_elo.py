@@ -18,8 +18,7 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.logistic import fit_logistic
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.baselines._base import OfVotes
-from skanchor.baselines._likelihood import placed, wins_of, with_outcomes
+from skanchor.baselines._base import OfVotes, placed, wins_of, with_outcomes
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
@@ -110,7 +109,8 @@ class SoftElo(OfVotes, ScoreEstimator):
         wins = np.where(is_arrival, expit(self.slope_ * margins), known.y)
         # Soft wins are as if by people without a bias.
         X = X.with_columns(sensitivities=np.ones(len(X.judges)))
-        self._conclude(known, placed(with_outcomes(known.with_battles(X), wins)))
+        soft = placed(with_outcomes(known.with_battles(X), wins))
+        self._conclude(known, soft.X.learned_scores())
 
     def _slope(self, sample: Sample) -> float:
         """Slope of the votes on their margins."""

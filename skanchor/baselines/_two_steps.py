@@ -11,28 +11,28 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.baselines._base import OfJudges
-from skanchor.baselines._likelihood import (
+from skanchor.baselines._base import (
     SCORE_BOUND,
+    OfJudges,
     common_scores,
     mean_residual,
     placed,
     with_outcomes,
 )
+from skanchor.exceptions import BoundWarning
 from skanchor.results.estimators import ScoreEstimator
+from skanchor.warning_log import unheard
 
 
 class TwoSteps(OfJudges, ScoreEstimator):
     """Methods in steps; a subclass says how new scores follow from judged rows."""
 
-    _is_unweighted: ClassVar[bool] = False
+    # That of ArrivalScorer: unweighted, residuals do not count by sensitivity.
+    _equation: ClassVar[str] = "likelihood"
 
     def _scores(self, sample: Sample) -> Array:
-        """Scores of all models, from rows that carry what the stages have learned.
-
-        By default those of the likelihood, which weights rows by their sensitivity.
-        """
-        return placed(sample, is_unweighted=self._is_unweighted)
+        """Scores of all models, from rows that carry what the stages have learned."""
+        return placed(sample, self._equation).X.learned_scores()
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
@@ -76,7 +76,7 @@ class DirectScore(TwoSteps):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    _is_unweighted = True
+    _equation = "unweighted"
 
 
 class HistoricalPPI(TwoSteps):  # numpydoc ignore=PR02
@@ -119,7 +119,7 @@ class HistoricalPPI(TwoSteps):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    _is_unweighted = True
+    _equation = "unweighted"
 
     def _scores(self, sample: Sample) -> Array:
         X = sample.X
@@ -395,7 +395,12 @@ class PerJudgeBTL(TwoSteps):
             if not rows.counts.any():
                 continue
             if self.plug_in_average:
-                scores = super()._scores(rows)
+                # Models that the judge has not met get no score from it.
+                met = X.is_new & (X.appearances(rows.counts) > 0)
+                known = X.with_columns(new_models=tuple(X.models[met].tolist()))
+                with unheard(BoundWarning):
+                    scores = super()._scores(rows.with_battles(known))
+                scores = np.where(X.is_new & ~met, np.nan, scores)
             else:
                 # A BTL score is in judge logits; division by c_m gives human logits. A
                 # judge of sensitivity zero, which was warned of, gives the score zero.
