@@ -170,7 +170,7 @@ def test_what_has_no_errors_by_rater_says_so(battles):
     assert_array_equal(one.standard_errors, other.standard_errors)
     joint = JointBTL().fit(X, y).result_.inputs
     assert joint.n_raters == 59 and not joint.by_rater
-    refits = bootstrap([JointBTL()], X, y, n_resamples=8, random_state=0)["JointBTL"]
+    refits = bootstrap({"m": JointBTL()}, X, y, n_resamples=8, random_state=0)["m"]
     by_prompt = bootstrap(
         [JointBTL()], X, y, n_resamples=8, random_state=0, groups="prompt_id"
     )["JointBTL"]

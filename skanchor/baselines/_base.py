@@ -18,29 +18,14 @@ from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
-from skanchor._estimators.pipeline_fit import carried
-from skanchor._model.btl_errors import LEAST_NOISE
-from skanchor._model.fit import Fit
-from skanchor._model.graph import components, pair_sums
-from skanchor._model.influence import influence_of
-from skanchor._model.layout import PEOPLE
-from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.newton import minimise
-from skanchor._model.riesz import Information
-from skanchor._model.sources import SourceRows, sigmoid
+from skanchor._model.graph import pair_sums
+from skanchor._model.sources import sigmoid
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult, RankingResult
 from skanchor.results.estimators import ScoreEstimator
-
-SCORE_BOUND = 15.0
-"""Bound on the absolute score of a new model, in logits, as that of ArrivalScorer."""
-
-EXACT = 1e-14
-"""Squared Newton decrement of the last step, in squared standard errors."""
 
 
 class Baseline(ComparisonEstimator):
@@ -182,7 +167,7 @@ class OfJudges(OfVotes):
         return self.calibrator_.transform(self._as_calibrated(super()._annotate(X)))
 
 
-# ------------------------------------------------------------------ the one likelihood
+# ------------------------------------------------------------------------------ rows
 def in_mean_units(sample: Sample) -> Sample:
     """The rows with weights of mean one: decrements and squares have no unit."""
     weight = sample.weight[sample.counts]
@@ -203,95 +188,6 @@ def placed(sample: Sample, equation: str = "likelihood") -> Sample:
     return sample.with_battles(scorer.transform(sample.X))
 
 
-def minimum(
-    start: Fit,
-    sources: Sequence[SourceRows],
-    free: NDArray[np.bool_],
-    bound: float,
-    tolerance: float = EXACT,
-) -> Fit:
-    """Fit parameters of a mask within a bound of their size; see :func:`minimise`."""
-    weights, most = [rows.weight for rows in sources], np.full(len(start.x), bound)
-    fit, _ = minimise(
-        start, sources, weights, free, bounds=(-most, most), tolerance=tolerance
-    )
-    return fit
-
-
-def common_scores(sample: Sample, slopes: Array, btl: BTLRegressor) -> Array:
-    """BTL scores of all rows together, centred over the historical models.
-
-    Parameters
-    ----------
-    sample : Sample
-        The rows.
-    slopes : ndarray of shape (n_judges,)
-        Factors of the score differences in the logits of judges.
-    btl : BTLRegressor
-        Its ridge and bound are used.
-
-    Returns
-    -------
-    ndarray of shape (n_models,)
-        NaN for models that nothing connects with the historical ones. A score that
-        the rows do not limit lies on the bound.
-    """
-    X = sample.X.with_columns(sensitivities=slopes, position_effects=None, biases=None)
-    fit, sources = carried(X), source_rows(in_mean_units(sample.with_battles(X)))
-    free = fit.layout.of_scores(np.ones(len(X.models), dtype=bool))
-    ridge = btl.alpha * sum(float(rows.weight.sum()) for rows in sources)
-    fit = replace(fit, precision=np.diag(ridge * free))
-    fit = minimum(fit, sources, free, btl.score_bound)
-    part = components(wins_of(sample, sample.counts) > 0, "weak")
-    scores = np.where(part == part[~X.is_new][0], fit.scores, np.nan)
-    return np.asarray(scores - scores[~X.is_new].mean())
-
-
-def sandwich(
-    fit: Fit, sources: Sequence[SourceRows], free: NDArray[np.bool_]
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Sandwich covariance of all scores, from the influence of rows or groups.
-
-    Parameters
-    ----------
-    fit : Fit
-        The maximum of the likelihood.
-    sources : sequence of SourceRows
-        The rows.
-    free : ndarray of shape (size,)
-        Mask of the parameters that were fitted.
-
-    Returns
-    -------
-    covariance : ndarray of shape (n_models, n_models)
-    undetermined : ndarray of shape (n_models,)
-        Scores that the rows do not determine, or of whose error they show nothing:
-        every outcome is what the fit predicts, or residuals cancel within groups.
-    """
-    layout, grams, squares = fit.layout, [], []
-    mixed = np.zeros((layout.size, layout.size))
-    for rows in sources:
-        p = fit.probabilities(rows)
-        grams.append((rows.source, rows.information(rows.weight, p)))
-        squares.append((rows.source, rows.gram(rows.weight**2 * p * (1.0 - p))))
-        # The coefficients c s of the items have a second derivative by c and s, which
-        # the residuals multiply. People's c is one.
-        if rows.source != PEOPLE:
-            slope = layout.sensitivities.start + rows.source
-            residual = rows.weight * (rows.y - p)
-            mixed[layout.scores, slope] += rows.sums(residual)[: layout.n_items]
-    # J, minus the second derivative of the log likelihood, by the free parameters.
-    second, at = fit.penalised(fit.information(grams)), np.flatnonzero(free)
-    second = (second - mixed - mixed.T)[at[:, None], at]
-    weights = Information(fit, at, second, SymmetricSystem.of(second)).weights()
-    # Rows of a group depend on each other: their influences are summed, then squared.
-    covariance = influence_of(weights, sources, 0).parts.sum(axis=0)
-    independent = weights.expected_parts(squares).sum(axis=0).diagonal()
-    noiseless = covariance.diagonal() <= LEAST_NOISE * independent
-    return covariance, weights.undetermined | (noiseless & (independent > 0))
-
-
-# --------------------------------------------------------------------- sums over rows
 def wins_of(sample: Sample, rows: NDArray[np.bool_]) -> Array:
     """(Half) wins of the row model over the column model, (n_models, n_models)."""
     X, rows = sample.X, rows & sample.counts

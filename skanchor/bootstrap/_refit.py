@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from skanchor._battles import align, decide_roles
@@ -25,23 +26,21 @@ from skanchor.bootstrap._result import (
     BootstrapRanking,
     BootstrapResult,
     Kind,
-    values_of,
 )
-from skanchor.exceptions import DataWarning
 from skanchor.results.estimators import AroundMethod, RankingEstimator
-from skanchor.warning_log import WarningLog, unheard, warn
+from skanchor.warning_log import WarningLog, unheard, warn_of_data
 
 
 @validate_params(
     {
-        "methods": [Mapping, list, tuple],
+        "methods": [Mapping],
         "weights": [StrOptions(set(WEIGHTS))],
         "n_resamples": [Interval(Integral, 2, None, closed="left")],
     },
     prefer_skip_nested_validation=False,
 )
 def bootstrap(
-    methods: Mapping[str, BaseEstimator] | Sequence[BaseEstimator],
+    methods: Mapping[str, BaseEstimator],
     X: Battles,
     y: ArrayLike,
     *,
@@ -57,9 +56,8 @@ def bootstrap(
 
     Parameters
     ----------
-    methods : mapping from str to estimator, or list of estimators
-        Unfitted methods by name; methods of a list are named by their class. Which
-        models are new is decided once, on all rows.
+    methods : mapping from str to estimator
+        Unfitted methods by name. Which models are new is decided once, on all rows.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -105,37 +103,24 @@ def bootstrap(
     >>> bool(0.05 < refits["PPI"].standard_errors["new-model"] < 0.2)
     True
     """
-    if not isinstance(methods, Mapping):
-        listed, methods = methods, {type(one).__name__: one for one in methods}
-        if len(methods) < len(listed):
-            raise ValueError(
-                "Methods of one class cannot be told apart by it; give a dict from "
-                "names to estimators."
-            )
     if not methods:
         return {}
     with WarningLog() as log:
         # Prompts are drawn, or rows, and raters are not.
         sample = Sample.admit(X, y, sample_weight, groups).without_raters()
         rules = RowRules.of(*methods.values())
-        if weights == "frequency":
-            rules = replace(rules, counts=True)
-        if rules.counts:
-            y = _safe_indexing(y, sample.copies)
-        sample = rules.apply(sample)
+        counts = rules.counts or weights == "frequency"
+        sample = replace(rules, counts=counts).apply(sample)
     log.issue()
-    X, extra = sample.X, {} if sample.groups is None else {"groups": sample.groups}
-    fitted = {
-        name: clone(method).fit(X, y, sample_weight=sample.weight, **extra)
-        for name, method in methods.items()
-    }
+    # Outcomes are encoded in [0, 1] by now, whatever their labels were.
+    given = sample.X.with_columns(named=True), sample.y, sample.weight, sample.groups
+    fitted = {name: clone(method).fit(*given) for name, method in methods.items()}
     new_models = next(iter(fitted.values())).new_models_.tolist()
-    X = decide_roles(X, sample.weight, new_models).with_columns(named=True)
+    X = decide_roles(given[0], sample.weight, new_models)
     # Rows that are used, those of a source and of a pair within it side by side.
-    used = np.flatnonzero(sample.counts)
-    keys = (X.order, X.right, X.left, X.sources, X.involves_new)
-    rows = used[np.lexsort([key[used] for key in keys])]
-    sample = sample.with_battles(X)[rows]
+    sample = sample.with_battles(X)[np.flatnonzero(sample.counts)]
+    X = sample.X
+    sample = sample[np.lexsort((X.order, X.right, X.left, X.sources, X.involves_new))]
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     resampler = Resampler(sample, seed)
     starts = range(0, n_resamples, resampler.block)
@@ -151,49 +136,53 @@ def bootstrap(
     )
     results = {}
     for name, method in fitted.items():
-        replicates = np.concatenate([each[name] for each in blocks])
-        labels = method.models_, method.result_.is_new
-        found = BootstrapResult(method, *labels, values_of(method), replicates)
-        results[name] = found
+        replicates = np.concatenate([block[name] for block in blocks])
+        found = BootstrapResult(
+            method,
+            method.models_,
+            method.result_.is_new,
+            method.result_.all_scores.to_numpy(np.float64),
+            replicates,
+        )
         if n_resamples - found.failed < 2:
             raise ValueError(
                 f"{name} could not be fitted on any of {n_resamples} resamples; some "
                 "model or judge has too few rows."
             )
         if found.failed:
-            warn(
-                DataWarning(
-                    f"{name} could not be fitted on {found.failed} of {n_resamples} "
-                    "resamples, which lack a model or a judge or leave the models "
-                    "unconnected. They are left out of the intervals.",
-                    code="failed-resamples",
-                )
+            warn_of_data(
+                "failed-resamples",
+                (),
+                f"{name} could not be fitted on {found.failed} of {n_resamples} "
+                "resamples, which lack a model or a judge or leave the models "
+                "unconnected. They are left out of the intervals.",
             )
+        results[name] = found
     return results
 
 
 def _run_block(
     sample: Sample, fitted: dict[str, Any], resampler: Resampler, number: int, most: int
 ) -> dict[str, Array]:
-    """Values (n, n_models) of every method on the first resamples of a block."""
-    weights = resampler.draw(number)[:most]
+    """Values (n, n_models) of every method on the first resamples of a block.
+
+    They are NaN where a resample is refused.
+    """
+    weights, values = resampler.draw(number)[:most], {}
     # Warnings of a refit are about a resample, and not about the data.
     with warnings.catch_warnings(), unheard(Warning):
         warnings.simplefilter("ignore")
-        return {
-            name: np.array([_refitted(sample.weighted(w), method) for w in weights])
-            for name, method in fitted.items()
-        }
-
-
-def _refitted(sample: Sample, fitted: Any) -> Array:
-    """Values of a method fitted again, from its fit of all rows; NaN where refused."""
-    again = clone(fitted).set_params(new_models=fitted.new_models_.tolist())
-    try:
-        again.fit_sample(sample, fitted)
-    except ValueError:
-        return np.full(len(fitted.models_), np.nan)
-    return np.asarray(align(values_of(again), again.models_, fitted.models_))
+        for name, method in fitted.items():
+            unfitted = clone(method).set_params(new_models=method.new_models_.tolist())
+            values[name] = np.full((len(weights), len(method.models_)), np.nan)
+            for row, weight in zip(values[name], weights, strict=True):
+                again = clone(unfitted)
+                # Starts from the fit of all rows.
+                with suppress(ValueError):
+                    again.fit_sample(sample.weighted(weight), method)
+                    scores = again.result_.all_scores.to_numpy(np.float64)
+                    row[:] = align(scores, again.models_, method.models_)
+    return values
 
 
 LEAST_STRATUM = 20
@@ -210,7 +199,7 @@ class Resampler:
     Parameters
     ----------
     sample : Sample
-        Rows with decided roles; rows without weight are not drawn.
+        Rows with decided roles, all of which count.
     seed : int
         Seed. Every block of resamples has its own random stream, so that resamples do
         not depend on which process draws them, nor on the order.
@@ -219,13 +208,12 @@ class Resampler:
     def __init__(self, sample: Sample, seed: int):
         self.weight, self.seed = sample.weight, seed
         # Few enough resamples in a block that its weights stay small.
-        self.block = int(np.clip(500_000 // max(len(sample), 1), 2, 64))
-        used = np.flatnonzero(sample.counts)
-        stratum, unit = sample.X.sources[used], np.arange(len(used))
+        self.block = int(np.clip(500_000 // len(sample), 2, 64))
+        stratum, unit = sample.X.sources, np.arange(len(sample))
         if sample.groups is not None:
             # spans[g, s]: whether group g has rows of source s. Equal rows of this
             # table are one kind of group.
-            _, unit = np.unique(sample.groups[used], return_inverse=True)
+            _, unit = np.unique(sample.groups, return_inverse=True)
             spans = np.zeros((unit.max() + 1, stratum.max() + 1), dtype=bool)
             spans[unit, stratum] = True
             _, kind, sizes = np.unique(
@@ -238,19 +226,16 @@ class Resampler:
             # The common stratum has the number of the first of its kinds.
             stratum = np.where(rare, np.argmax(rare), np.arange(len(sizes)))
             stratum = stratum[kind.ravel()]
-        # Units of each stratum.
+        # Unit of each row, and units of each stratum.
+        self._unit = unit
         self._strata = [np.flatnonzero(stratum == k) for k in np.unique(stratum)]
-        # Unit of each row. Rows that are not used have the number n_units, whose count
-        # is always zero.
-        self._unit = np.full(len(sample), len(stratum))
-        self._unit[used] = unit
 
     def draw(self, number: int) -> Array:
         """Weights of the resamples of a block by its number, (block, n_rows)."""
         stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
         rng = np.random.default_rng(stream)
-        # How often each unit was drawn; the last column, of unused rows, stays zero.
-        counts = np.zeros((self.block, sum(map(len, self._strata)) + 1))
+        # How often each unit was drawn.
+        counts = np.zeros((self.block, sum(map(len, self._strata))))
         for members in self._strata:
             # Small integers are drawn faster.
             size = len(members)
@@ -350,15 +335,16 @@ class Bootstrapped(AroundMethod, RankingEstimator):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         method = self._method()
-        (refits,) = bootstrap(
-            [method],
+        name = type(method).__name__
+        refits = bootstrap(
+            {name: method},
             **self._rows(sample),
             weights=self.weights,
             n_resamples=self.n_resamples,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=self.verbose,
-        ).values()
+        )[name]
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, refits.models[refits.is_new]
         inner, inputs = self.estimator_.result_, sample.inputs

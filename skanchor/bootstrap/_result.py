@@ -165,11 +165,6 @@ class BootstrapResult:
         )
 
 
-def values_of(fitted: Any) -> Array:
-    """Values of all models of a fitted method: scores, or win rates if rank-only."""
-    return np.asarray(fitted.result_.all_scores, dtype=np.float64)
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BootstrapRanking(RankingResult):
     """Scores with the covariance of their refits, and intervals from their quantiles.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,11 +16,11 @@ from skanchor.simulation._rows import (
     HUMAN,
     BiasMaker,
     Design,
-    LinearResponseBias,
     draw_biases,
     draw_item_effects,
     finite_array,
     joined,
+    linear_bias,
     logits_of,
     model_numbers,
 )
@@ -210,7 +211,9 @@ def simulate_battles(
     else:
         shape = n_judges, n_features
         coefs = finite_array("bias_coef", bias_coef, shape, "a row per judge")
-        biases = dict(zip(judges, map(LinearResponseBias, coefs), strict=True))
+        biases = {
+            one: partial(linear_bias, b) for one, b in zip(judges, coefs, strict=True)
+        }
     shape = len(items), n_judges
     effects = draw_item_effects(for_effects, shape, item_sd, item_corr)
 

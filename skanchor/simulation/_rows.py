@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -146,34 +147,30 @@ def _pairs(rng: Rng, n: int, n_models: int) -> tuple[Array, Array]:
     return left, (left + rng.integers(1, n_models, size=n)) % n_models
 
 
-ResponseBias = Callable[[Array], Array]
+ResponseBias = Callable[[Any], Array]
 BiasMaker = Callable[[Rng, int], ResponseBias]
 
 
-@dataclass(frozen=True)
-class LinearResponseBias:
+def linear_bias(coef: Array, x: ArrayLike) -> Array:
     """``psi(x) = x @ coef``; `coef` has shape (n_features,)."""
-
-    coef: Array
-
-    def __call__(self, x) -> Array:
-        return np.asarray(x, dtype=float) @ self.coef
+    return np.asarray(np.asarray(x, dtype=float) @ coef)
 
 
-@dataclass(frozen=True)
-class CurvedResponseBias:
-    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (3,).
+def curved_bias(coef: Array, x: ArrayLike) -> Array:
+    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (n_features,).
 
     With more than three features, each further three add three such terms.
     """
+    x1, x2, x3 = (np.asarray(x, dtype=float)[:, k::3] for k in range(3))
+    # (n, n_features / 3, 3): the terms of each three features.
+    terms = np.stack([np.sin(2 * x1), x2**2 / 2, x1 * x3], axis=2)
+    return np.asarray(terms.reshape(np.shape(x)) @ coef)
 
-    coef: Array
 
-    def __call__(self, x) -> Array:
-        x1, x2, x3 = (np.asarray(x, dtype=float)[:, k::3] for k in range(3))
-        # (n, n_features / 3, 3): the terms of each three features.
-        terms = np.stack([np.sin(2 * x1), x2**2 / 2, x1 * x3], axis=2)
-        return terms.reshape(np.shape(x)) @ self.coef
+FAMILIES: dict[str, Callable[..., Array]] = {
+    "linear": linear_bias,
+    "curved": curved_bias,
+}
 
 
 @dataclass(frozen=True)
@@ -183,7 +180,7 @@ class ScaledBias:
     shape: ResponseBias
     scale: float
 
-    def __call__(self, x) -> Array:
+    def __call__(self, x: ArrayLike) -> Array:
         return self.scale * self.shape(x)
 
 
@@ -200,14 +197,14 @@ def draw_biases(
     Over the rows of judge m its contrast has the standard deviation ``ratios[m]
     sd(delta)``, where ``delta`` are their score differences.
     """
-    family: dict[str, BiasMaker] = {
-        "linear": lambda rng, size: LinearResponseBias(rng.normal(size=size)),
-        "curved": lambda rng, size: CurvedResponseBias(rng.normal(size=size)),
-    }
-    maker = family[bias] if isinstance(bias, str) else bias
     biases: dict[str, ResponseBias] = {}
+    width = rows.x_left.shape[1]
     for m, judge in enumerate(judges):
-        shape, factor = maker(rng, rows.x_left.shape[1]), 0.0
+        if isinstance(bias, str):
+            shape: ResponseBias = partial(FAMILIES[bias], rng.normal(size=width))
+        else:
+            shape = bias(rng, width)
+        factor = 0.0
         if ratios[m] > 0:
             mine = rows.judge == m
             contrast = shape(rows.x_left[mine]) - shape(rows.x_right[mine])
@@ -219,10 +216,7 @@ def draw_biases(
                     "decrease human_fraction or n_human, or set rho=0."
                 )
             factor = ratios[m] * np.std(delta[mine]) / size
-        if isinstance(shape, LinearResponseBias | CurvedResponseBias):
-            biases[judge] = replace(shape, coef=factor * shape.coef)
-        else:
-            biases[judge] = ScaledBias(shape, factor)
+        biases[judge] = ScaledBias(shape, factor)
     return biases
 
 

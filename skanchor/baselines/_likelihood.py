@@ -1,4 +1,4 @@
-"""Maximum likelihood: of one BTL model, of all parameters, or of the scores alone."""
+"""Maximum likelihood: of all parameters, of scores and sensitivities, or of scores."""
 
 from __future__ import annotations
 
@@ -11,157 +11,33 @@ from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons, decide_roles
 from skanchor._estimators.pipeline_fit import PipelineFit, carried
+from skanchor._model.btl_errors import LEAST_NOISE
 from skanchor._model.fit import Fit
+from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.newton import minimise
+from skanchor._model.riesz import Information
+from skanchor._model.sources import SourceRows
 from skanchor._sample.admission import check_ranking
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
-from skanchor.baselines._base import (
-    SCORE_BOUND,
-    Baseline,
-    OfJudges,
-    OfVotes,
-    in_mean_units,
-    minimum,
-    placed,
-    sandwich,
-)
+from skanchor._typing import Array
+from skanchor.baselines._base import Baseline, OfJudges, in_mean_units, placed
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.results.estimators import RankingEstimator
 from skanchor.warning_log import warn_of_data
+
+SCORE_BOUND = 15.0
+"""Bound on the absolute score of a new model, in logits, as that of ArrivalScorer."""
 
 FARTHEST = 100.0
 """Bound on parameters that are fitted together: it keeps separated ones finite."""
 
 # Squared Newton decrement of the last step, in squared standard errors: of a fit, and
 # of one of many on nearly the same rows, which differ by about one.
-_EXACT, _NEAR = 1e-16, 1e-12
-
-
-class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
-    """One BTL model of all human and judge rows, including those of the new models.
-
-    Treats every judge as one more human: it "pools human and judge comparisons under
-    a common BTL model, ignoring judge-specific sensitivities and feature-dependent
-    bias" (the paper, Section 5). The errors assume that this model holds.
-
-    Parameters
-    ----------
-    btl : BTLRegressor, optional
-        The model; None stands for ``BTLRegressor()``.
-    new_models : sequence of labels, optional
-        New models to rank; None means all models without human rows.
-    unseen : {"warn", "raise"}, default="warn"
-        What to do when ``predict`` meets a model without a score.
-
-    Attributes
-    ----------
-    models_, new_models_ : ndarray
-        Labels of all models, and of the new ones.
-    btl_ : BTLRegressor
-        The fitted model.
-    result_ : RankingResult
-        Scores re-centred over the historical models, with the sandwich covariance.
-
-    Examples
-    --------
-    >>> from skanchor.baselines import JointBTL
-    >>> from skanchor.simulation import simulate_battles
-    >>> data = simulate_battles(random_state=0)
-    >>> JointBTL().fit(data.X, data.y).scores_.index.tolist()
-    ['new-model']
-    """
-
-    def _admit(self, sample: Sample) -> Sample:
-        X = decide_roles(sample.X, sample.weight, self.new_models)
-        check_ranking(X, self.new_models)
-        return sample.with_battles(X)
-
-    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        sample = self._admit(sample)
-        X = sample.X
-        # Usable rows become human votes on historical models.
-        judge = np.where(X.is_usable, -1, X.judge)
-        votes = X.with_columns(judge=judge, new_models=())
-        self._fit_votes(sample.with_battles(votes), start)
-        covariance = self.btl_.covariance_.copy()
-        # Infinite variances would turn R C R' into NaN; the mask reports them instead.
-        unbounded = ~np.isfinite(np.diag(covariance))
-        covariance[unbounded, unbounded] = 0.0
-        # BTLRegressor centres over all models. R = I - 1 h', with h one over the number
-        # of historical models with a finite error there and zero at the others, centres
-        # over those.
-        centre = np.where(X.is_new | unbounded, 0.0, 1.0)
-        if not centre.any():
-            centre = np.where(X.is_new, 0.0, 1.0)
-        recentre = np.eye(len(X.models)) - centre / centre.sum()
-        self._conclude(
-            sample.without_features(),
-            recentre @ self.btl_.scores_.to_numpy(),
-            recentre @ covariance @ recentre.T,
-            unbounded,
-            open_rows=self.btl_.open_rows_,
-        )
-
-
-class HumanOnly(JointBTL):  # numpydoc ignore=PR02
-    """BTL fitted to human rows alone, including those of the new models.
-
-    A reference for the information in votes: it needs human rows of the models in
-    ``new_models``, such as the extra rows of ``simulate_battles``, and uses no judge
-    row. The errors come from the joint information of all human rows, so that they
-    account "for both human samples" (the paper, Section 5).
-
-    Parameters
-    ----------
-    btl : BTLRegressor, optional
-        The model; None stands for ``BTLRegressor()``.
-    new_models : sequence of labels, optional
-        New models to rank. They must be named, because they have human rows.
-    unseen : {"warn", "raise"}, default="warn"
-        What to do when ``predict`` meets a model without a score.
-
-    Attributes
-    ----------
-    models_, new_models_ : ndarray
-        Labels of all models, and of the new ones.
-    btl_ : BTLRegressor
-        The fitted model.
-    result_ : RankingResult
-        Scores re-centred over the historical models, with the sandwich covariance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from skanchor.baselines import HumanOnly
-    >>> from skanchor.simulation import simulate_battles
-    >>> data = simulate_battles(random_state=0)
-    >>> X = pd.concat([data.X, data.extra_X], ignore_index=True)
-    >>> y = np.append(data.y, data.extra_y)
-    >>> human = HumanOnly(new_models=["new-model"]).fit(X, y)
-    >>> bool(0.1 < human.standard_errors_["new-model"] < 0.3)
-    True
-    """
-
-    def _admit(self, sample: Sample) -> Sample:
-        X = sample.X
-        # Judge rows stay in the sample with weight zero.
-        sample = sample.weighted(np.where(X.is_human, sample.weight, 0.0))
-        voted = X.models[X.appearances(sample.counts) > 0].tolist()
-        lost = [model for model in self.new_models or () if model not in voted]
-        if lost:
-            raise BattlesError(
-                f"HumanOnly needs human rows of the new models, and {lost} have none. "
-                "Add them to X and y."
-            )
-        return super()._admit(sample)
-
-    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
-        # Judge rows, as for every method, so that scores compare; else human rows.
-        judge = super()._scored_rows(X)
-        return judge if judge.any() else X.is_human
+EXACT, NEAR = 1e-16, 1e-12
 
 
 class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
@@ -244,7 +120,7 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
             gap[layout.sensitivities] = [-1.0, *np.full(n_judges, 1.0 / n_judges)]
             penalty = sum(map(len, sources)) * np.outer(gap, gap)
             first = replace(first, precision=first.precision + penalty)
-        tolerance = _EXACT if start is None else _NEAR
+        tolerance = EXACT if start is None else NEAR
         fit = minimum(first, sources, layout.estimated, FARTHEST, tolerance=tolerance)
         if not fit.converged:
             warn_of_data(
@@ -414,3 +290,62 @@ class Oracle(Baseline, RankingEstimator):
         return self._with_truth(X).with_columns(
             scores=scored.scores, new_models=scored.new_models
         )
+
+
+def sandwich(
+    fit: Fit, sources: Sequence[SourceRows], free: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Sandwich covariance of all scores, from the influence of rows or groups.
+
+    Parameters
+    ----------
+    fit : Fit
+        The maximum of the likelihood.
+    sources : sequence of SourceRows
+        The rows.
+    free : ndarray of shape (size,)
+        Mask of the parameters that were fitted.
+
+    Returns
+    -------
+    covariance : ndarray of shape (n_models, n_models)
+    undetermined : ndarray of shape (n_models,)
+        Scores that the rows do not determine, or of whose error they show nothing:
+        every outcome is what the fit predicts, or residuals cancel within groups.
+    """
+    layout, grams, squares = fit.layout, [], []
+    mixed = np.zeros((layout.size, layout.size))
+    for rows in sources:
+        p = fit.probabilities(rows)
+        grams.append((rows.source, rows.information(rows.weight, p)))
+        squares.append((rows.source, rows.gram(rows.weight**2 * p * (1.0 - p))))
+        # The coefficients c s of the items have a second derivative by c and s, which
+        # the residuals multiply. People's c is one.
+        if rows.source != PEOPLE:
+            slope = layout.sensitivities.start + rows.source
+            residual = rows.weight * (rows.y - p)
+            mixed[layout.scores, slope] += rows.sums(residual)[: layout.n_items]
+    # J, minus the second derivative of the log likelihood, by the free parameters.
+    second, at = fit.penalised(fit.information(grams)), np.flatnonzero(free)
+    second = (second - mixed - mixed.T)[at[:, None], at]
+    weights = Information(fit, at, second, SymmetricSystem.of(second)).weights()
+    # Rows of a group depend on each other: their influences are summed, then squared.
+    covariance = influence_of(weights, sources, 0).parts.sum(axis=0)
+    independent = weights.expected_parts(squares).sum(axis=0).diagonal()
+    noiseless = covariance.diagonal() <= LEAST_NOISE * independent
+    return covariance, weights.undetermined | (noiseless & (independent > 0))
+
+
+def minimum(
+    start: Fit,
+    sources: Sequence[SourceRows],
+    free: NDArray[np.bool_],
+    bound: float,
+    tolerance: float = EXACT,
+) -> Fit:
+    """Fit parameters of a mask within a bound of their size; see :func:`minimise`."""
+    weights, most = [rows.weight for rows in sources], np.full(len(start.x), bound)
+    fit, _ = minimise(
+        start, sources, weights, free, bounds=(-most, most), tolerance=tolerance
+    )
+    return fit
