@@ -67,7 +67,6 @@ def simulate_battles(
     item_corr: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
     n_features: int = 3,
-    human_pairs: Sequence[Sequence[int]] | None = None,
     opponents: Sequence[int] | None = None,
     n_new_votes: int = 0,
     n_new_verdicts: int = 0,
@@ -123,9 +122,6 @@ def simulate_battles(
         streams, so that fixing one of them does not change the draws of the others.
     n_features : int, default=3
         Number of features of a response.
-    human_pairs : array-like of shape (n_pairs, 2) or None, default=None
-        Pairs of historical models, as numbers from 0, on which people vote: each vote
-        draws one of them, with equal probability. None means all pairs.
     opponents : array-like of int or None, default=None
         Historical models, as numbers from 0, that new models are compared with, also in
         `extra_X`. None means all of them.
@@ -172,7 +168,6 @@ def simulate_battles(
             "n_new_votes and n_new_verdicts compare new models with each other, which "
             f"needs n_new_models of at least 2, got {n_new_models}."
         )
-    pairs = model_numbers("human_pairs", human_pairs, n_models, n_columns=2)
     meets = model_numbers("opponents", opponents, n_models)
     historical = [f"model-{i + 1:02d}" for i in range(n_models)]
     new = [f"new-model-{g + 1}" for g in range(n_new_models)]
@@ -198,7 +193,7 @@ def simulate_battles(
     sizes = n_judges, n_models, n_new_models, n_features
     design = Design.draw(for_networks, sizes, tau)
     people = float(human_fraction) if n_human is None else n_human
-    history = design.history(for_history, n_historical, people, pairs)
+    history = design.history(for_history, n_historical, people)
     arrivals = design.arrivals(for_arrivals, n_new, meets)
     extra = design.arrivals(for_extra, n_extra_human, meets, by_people=True)
     among = design.among_new(for_new, n_new_votes, n_new_verdicts)

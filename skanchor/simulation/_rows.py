@@ -86,11 +86,11 @@ class Design:
             shift=tau * np.sqrt(5) * direction,
         )
 
-    def history(self, rng: Rng, n: int, people: float, pairs: Array | None) -> Rows:
+    def history(self, rng: Rng, n: int, people: float) -> Rows:
         """Draw comparisons of historical models by people and judges.
 
         ``people`` is the probability that a row is by people or, an integer, their
-        number of rows; they vote on these pairs, or on all.
+        number of rows.
         """
         left, right = _pairs(rng, n, self.n_models)
         if isinstance(people, Integral):
@@ -99,10 +99,6 @@ class Design:
         else:
             is_human = rng.random(n) < people
         judge = np.where(is_human, HUMAN_CODE, rng.integers(self.n_judges, size=n))
-        if pairs is not None:
-            drawn = pairs[rng.integers(len(pairs), size=is_human.sum())]
-            # Sides at random, as in all other rows.
-            left[is_human], right[is_human] = rng.permuted(drawn, axis=1).T
         return self._answered(rng, left, right, judge)
 
     def arrivals(self, rng: Rng, n: int, met: Array, by_people: bool = False) -> Rows:
@@ -167,10 +163,7 @@ def curved_bias(coef: Array, x: ArrayLike) -> Array:
     return np.asarray(terms.reshape(np.shape(x)) @ coef)
 
 
-FAMILIES: dict[str, Callable[..., Array]] = {
-    "linear": linear_bias,
-    "curved": curved_bias,
-}
+FAMILIES: dict[str, Any] = {"linear": linear_bias, "curved": curved_bias}
 
 
 @dataclass(frozen=True)
@@ -257,28 +250,16 @@ def logits_of(
     return eta
 
 
-def model_numbers(
-    name: str, values: ArrayLike | None, n_models: int, n_columns: int = 1
-) -> Any:
-    """Return numbers of historical models as integers, else raise.
-
-    They are a list, all models for None, or with two columns pairs of different
-    models, None for all pairs.
-    """
-    if values is None:
-        return np.arange(n_models) if n_columns == 1 else None
-    array = np.asarray(values)
-    shape, is_whole = (() if n_columns == 1 else (2,)), array.dtype.kind in "iu"
-    is_known = is_whole and array.size and ((array >= 0) & (array < n_models)).all()
-    if not is_known or array.shape[1:] != shape:
-        what = "a list" if n_columns == 1 else "a list of pairs"
+def model_numbers(name: str, values: ArrayLike | None, n_models: int) -> Any:
+    """Return numbers of historical models, all of them for None, else raise."""
+    array = np.asarray(range(n_models) if values is None else values)
+    is_whole = array.ndim == 1 and array.size and array.dtype.kind in "iu"
+    if not is_whole or not ((array >= 0) & (array < n_models)).all():
         raise ValueError(
-            f"{name} must be {what} of models, as numbers from 0 to {n_models - 1}, "
+            f"{name} must be a list of models, as numbers from 0 to {n_models - 1}, "
             f"got {values!r}."
         )
-    if n_columns == 2 and (array[:, 0] == array[:, 1]).any():
-        raise ValueError(f"{name} must have two different models in each row.")
-    return array.astype(np.intp)
+    return array
 
 
 def finite_array(
