@@ -55,7 +55,7 @@ class Inference:
         Unfitted.
     cells : Cells
         Rows of the table, put together where they are equal.
-    everyone, admitted : Sample
+    all_rows, admitted : Sample
         All cells in their roles, and those that are fitted: models whose scores have
         no limit are on the board, but take no part.
     plugged : FittedStages
@@ -74,7 +74,7 @@ class Inference:
 
     stages: Stages
     cells: Cells
-    everyone: Sample
+    all_rows: Sample
     admitted: Sample
     plugged: FittedStages | None
     check: ItemCheck
@@ -102,10 +102,10 @@ class Inference:
             result = with_undetermined_apart(
                 lambda sample: self._cross_fit(full, sample), full.sample
             )
-        others = models_left_out(self.stages, self.everyone, self.admitted)
+        others = models_left_out(self.stages, self.all_rows, self.admitted)
         if others is not None:
-            result = result.extended(self.everyone.X, *others)
-            result = with_open_rows(result, full, self.everyone)
+            result = result.extended(self.all_rows.X, *others)
+            result = with_open_rows(result, full, self.all_rows)
         return result if self.mix is None else ContextResult.of(result, self.mix)
 
     def _cross_fit(self, full: FullFit, sample: Sample) -> tuple[AnchorResult, FullFit]:
@@ -119,10 +119,10 @@ class Inference:
                 items = items.for_judges(judges_of_arrivals(sample.X))
             full = FullFit.of(self.stages, sample, plugged, items)
         if self.fold_plan:
-            found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
+            folds = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
         else:
-            found = votes_alone(full, self.cells.cell)
-        result = assemble(full, *found, sums_of(full), self.check, self.fold_plan)
+            folds = votes_alone(full, self.cells.cell)
+        result = assemble(full, *folds, sums_of(full), self.check, self.fold_plan)
         return result, full
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
@@ -147,9 +147,9 @@ class Inference:
 
 def sums_of(full: FullFit) -> FitSums:
     """Sums over all rows, with the dispersion of each source."""
-    known = full.chain.fit
-    noise = known.without_item_effects().dispersions(without_items=True)
-    return FitSums.of(known.fit, known.sources, full.sample.X.order, noise)
+    plug_in = full.chain.fit
+    noise = plug_in.without_item_effects().dispersions(without_items=True)
+    return FitSums.of(plug_in.fit, plug_in.sources, full.sample.X.order, noise)
 
 
 # ------------------------------------------------------- models that are not determined
@@ -175,33 +175,33 @@ def with_undetermined_apart(
         Of all models; those set apart keep the plug-in, with an infinite error.
     """
     with WarningLog() as log:
-        found, full = infer(sample)
-    lost = found.unbounded & found.is_new
+        first, full = infer(sample)
+    lost = first.unbounded & first.is_new
     if not lost.any():
         log.hand_on()
-        return found
+        return first
     # New models that met only these leave the vocabulary, too: they have no row left.
-    X, kept = sample.X, ~lost
-    left = X.relabel(X.models[kept], X.judges)
+    X, is_left = sample.X, ~lost
+    left = X.relabel(X.models[is_left], X.judges)
     active = left.is_usable & (sample.weight > 0)
-    kept[kept] = ~left.is_new | (left.appearances(active) > 0)
-    left = X.relabel(X.models[kept], X.judges)
+    is_left[is_left] = ~left.is_new | (left.appearances(active) > 0)
+    left = X.relabel(X.models[is_left], X.judges)
     with WarningLog() as later:
         others = with_undetermined_apart(infer, sample.with_battles(left))
     if others.unbounded.all():
         # Nothing is determined, with these models or without them.
         log.hand_on()
-        return found
-    if (found.unbounded & ~found.is_new).any():
+        return first
+    if (first.unbounded & ~first.is_new).any():
         # The second result warns of the others.
-        names = undetermined_scores(found.models[lost].tolist())
+        names = undetermined_scores(first.models[lost].tolist())
         log.found = [
             names if isinstance(one, InstabilityWarning) else one for one in log.found
         ]
     log.hand_on()
     later.hand_on()
     scores = pd.Series(full.chain.scores, X.models)
-    result = others.extended(full.sample.X, scores, found.n_human, found.n_judge)
+    result = others.extended(full.sample.X, scores, first.n_human, first.n_judge)
     return with_open_rows(result, full, full.sample)
 
 
@@ -210,22 +210,22 @@ LeftOut = tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]]
 
 
 def models_left_out(
-    stages: Stages, everyone: Sample, admitted: Sample
+    stages: Stages, all_rows: Sample, admitted: Sample
 ) -> LeftOut | None:
     """What is reported of all models where some take no part in a fit; else None."""
-    if len(everyone.X.models) == len(admitted.X.models):
+    if len(all_rows.X.models) == len(admitted.X.models):
         return None
     btl = clone(stages.btl)
-    if stages.fits_jointly(everyone.X):
+    if stages.fits_jointly(all_rows.X):
         btl.set_params(disconnected="warn")
     with WarningLog():
         # The admission has issued these warnings already.
-        scores = btl.fit_sample(everyone).scores_
-    return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
+        scores = btl.fit_sample(all_rows).scores_
+    return scores, *count_rows(all_rows.X, all_rows.weight, all_rows.multiplicity)
 
 
 def with_open_rows(
-    result: AnchorResult, full: FullFit, everyone: Sample
+    result: AnchorResult, full: FullFit, all_rows: Sample
 ) -> AnchorResult:
     """Add the rows of models without a finite estimate to a result.
 
@@ -240,45 +240,45 @@ def with_open_rows(
         Of all models.
     full : FullFit
         The fit of all rows that are fitted.
-    everyone : Sample
+    all_rows : Sample
         All rows in their roles; its models are those of the result.
 
     Returns
     -------
     AnchorResult
     """
-    chain, is_open, known = full.chain, result.unbounded, full.chain.X
+    chain, is_open, fitted_rows = full.chain, result.unbounded, full.chain.X
     if not is_open.any() or is_open.all() or chain.debiaser is None:
         return result
-    X = everyone.X.relabel(result.models, known.judges)
+    X = all_rows.X.relabel(result.models, fitted_rows.judges)
     X = chain.calibrator.transform(chain.btl.transform(X))
     # Of the other models only: of open ones they are unknown.
     deviations = None
-    if known.deviations is not None:
-        at = pd.Index(known.models).get_indexer(pd.Index(result.models))
-        deviations = np.where((at >= 0) & ~is_open, known.deviations[:, at], 0.0)
+    if fitted_rows.deviations is not None:
+        at = pd.Index(fitted_rows.models).get_indexer(pd.Index(result.models))
+        deviations = np.where((at >= 0) & ~is_open, fitted_rows.deviations[:, at], 0.0)
     X = X.with_columns(
         scores=np.zeros(len(result.models)),
         deviations=deviations,
         new_models=tuple(result.models[result.is_new].tolist()),
     )
     offset, errors = X.logits(), chain.debiaser.solution_.sensitivity_errors
-    used = everyone.counts & X.is_usable & np.isfinite(offset)
+    used = all_rows.counts & X.is_usable & np.isfinite(offset)
     if not chain.is_joint:
         # In two steps votes alone place the old models.
         is_old = is_open & ~result.is_new
         used &= X.is_human | ~(is_old[X.left] | is_old[X.right])
     # By judge; codes -2 and -1, of unknown judges and of people, index from the end.
-    excluded = np.isin(known.judges, list(chain.excluded_judges))
+    excluded = np.isin(fitted_rows.judges, list(chain.excluded_judges))
     used &= X.involves_new | ~np.append(excluded, [False, False])[X.judge]
     used &= np.append(np.isfinite(errors), [False, True])[X.judge]
     doubt = _doubt_of_biases(chain, X, used)
     rows = np.flatnonzero(used & np.isfinite(doubt))
-    y, weight, times = everyone.y[rows], everyone.weight[rows], everyone.multiplicity
-    items = np.zeros((len(known.judges),) * 2)
+    y, weight, times = all_rows.y[rows], all_rows.weight[rows], all_rows.multiplicity
+    items = np.zeros((len(fitted_rows.judges),) * 2)
     if full.items is not None:
         items = full.items.covariance * full.items.inflation
-    found = OpenRows.of(
+    open_rows = OpenRows.of(
         is_open,
         (X.left[rows], X.right[rows], y, weight),
         weight**2 / (1.0 if times is None else times[rows]),
@@ -289,7 +289,7 @@ def with_open_rows(
         slope_error=errors,
         item_covariance=items,
     )
-    return replace(result, open_rows=found)
+    return replace(result, open_rows=open_rows)
 
 
 def _doubt_of_biases(
@@ -323,14 +323,14 @@ def _dispersion(full: FullFit, result: AnchorResult) -> float:
     if not sample.is_grouped and sample.raters is None:
         return 1.0
     assert debiaser is not None
-    place = pd.Index(result.models).get_indexer(pd.Index(sample.X.models))
-    is_bounded = ~result.unbounded[place]
-    place = place[is_bounded]
+    positions = pd.Index(result.models).get_indexer(pd.Index(sample.X.models))
+    is_bounded = ~result.unbounded[positions]
+    positions = positions[is_bounded]
     sampling = result.part_covariances[:, :3].sum(axis=1).mean(axis=0)
     solution = debiaser.solution_
     expected = solution.weights.expected_parts(solution.grams.items()).sum(axis=0)
     return dispersion_of(
-        sampling[np.ix_(place, place)], expected[np.ix_(is_bounded, is_bounded)]
+        sampling[np.ix_(positions, positions)], expected[np.ix_(is_bounded, is_bounded)]
     )
 
 
@@ -420,7 +420,10 @@ def assemble(
 
 
 def _hidden_scale(
-    X: Comparisons, own: Array, items: ItemCovariance | None, lost: NDArray[np.bool_]
+    X: Comparisons,
+    own_variance: Array,
+    items: ItemCovariance | None,
+    lost: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
     """Warn of new models whose judges deviate more than the historical scores differ.
 
@@ -434,7 +437,7 @@ def _hidden_scale(
     ----------
     X : Comparisons
         Rows that carry the scores theta.
-    own : ndarray of shape (n_models,)
+    own_variance : ndarray of shape (n_models,)
         Variance that the deviations from a model leave in its own score.
     items : ItemCovariance or None
         Covariance of the deviations.
@@ -442,12 +445,12 @@ def _hidden_scale(
         Models whose scores are not determined anyway.
     """
     if items is None:
-        return np.zeros(len(own), dtype=bool)
+        return np.zeros(len(own_variance), dtype=bool)
     assert X.scores is not None
     context = X.items.context
     theta = np.where(X.is_new, 0.0, X.scores)
     spread = np.bincount(context, theta**2)[context]
-    hidden = np.asarray(X.is_new & (items.inflation * own > spread) & ~lost)
+    hidden = np.asarray(X.is_new & (items.inflation * own_variance > spread) & ~lost)
     if hidden.any():
         names = X.models[hidden].tolist()
         warn(

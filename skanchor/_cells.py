@@ -33,7 +33,7 @@ class Cells:
 
     Attributes
     ----------
-    given : Sample
+    table : Sample
         Rows of the table, or rows that count as several (:meth:`Sample.counted`).
     sample : Sample
         One row for each cell; the rows themselves where too few are equal.
@@ -42,17 +42,17 @@ class Cells:
         row is its own.
     """
 
-    given: Sample
+    table: Sample
     sample: Sample
     cell: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, given: Sample, *, by_features: bool = False) -> Self:
+    def of(cls, rows: Sample, *, by_features: bool = False) -> Self:
         """Put equal rows together, if that leaves far fewer rows.
 
         Parameters
         ----------
-        given : Sample
+        rows : Sample
             The rows.
         by_features : bool, default=False
             Whether rows with features are put together, too, where these are equal.
@@ -61,24 +61,24 @@ class Cells:
         -------
         Cells
         """
-        number = given.multiplicity
-        equal = _equal_rows(given, by_features)
+        number = rows.multiplicity
+        equal = _equal_rows(rows, by_features)
         if equal is None:
-            given = given if number is None else given.listed()
-            return cls(given, given)
+            rows = rows if number is None else rows.listed()
+            return cls(rows, rows)
         size, weight = (
-            np.bincount(equal.kind, each, len(equal.first)).astype(np.float64)
-            for each in (number, given.weight)
+            np.bincount(equal.kind, values, len(equal.first)).astype(np.float64)
+            for values in (number, rows.weight)
         )
-        sample = replace(given[equal.first], weight=weight, multiplicity=size)
+        sample = replace(rows[equal.first], weight=weight, multiplicity=size)
         # Narrow integers: of all that is kept, this alone is as long as the table.
         cell = equal.kind.astype(np.min_scalar_type(len(size)))
-        return cls(given, sample, cell if number is None else cell[given.listing])
+        return cls(rows, sample, cell if number is None else cell[rows.listing])
 
     @property
     def rows(self) -> Sample:
         """The rows of the table, one by one."""
-        return self.given if self.given.multiplicity is None else self.given.listed()
+        return self.table if self.table.multiplicity is None else self.table.listed()
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -117,13 +117,15 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
 def _many_equal(columns: list[NDArray[Any]]) -> bool:
     """Whether as many of some rows are equal as of a table that would be cells."""
     n_rows = len(columns[0])
-    some = np.random.default_rng(0).choice(n_rows, min(n_rows, LOOK), replace=False)
+    looked_at = np.random.default_rng(0).choice(
+        n_rows, min(n_rows, LOOK), replace=False
+    )
     # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
-    needed = (1.0 / MOST_SHARE - 1.0) * len(some) * (len(some) - 1) / n_rows
+    needed = (1.0 / MOST_SHARE - 1.0) * len(looked_at) * (len(looked_at) - 1) / n_rows
     # Rows that are equal are so in each column: most tables differ in the first, and
     # the others are then not even read.
     for chosen in (columns[:1], columns):
-        size = number_rows(*(column[some] for column in chosen)).size
+        size = number_rows(*(column[looked_at] for column in chosen)).size
         if (size * (size - 1)).sum() < needed:
             return False
     return True

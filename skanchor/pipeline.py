@@ -417,8 +417,8 @@ class AnchorPipeline(RankingEstimator):
             check_weights_and_groups(sample),
             by_features=stages.reads_sums and not is_stored,
         )
-        everyone, admitted = self.admitted(cells.sample)
-        mix = context_mix(everyone, self.context, self.context_mix, stages)
+        all_rows, admitted = self.admitted(cells.sample)
+        mix = context_mix(all_rows, self.context, self.context_mix, stages)
         plans: list[FoldPlan] = []
         if is_stored or not stages.is_likelihood(admitted.X):
             plans = make_plans(
@@ -429,9 +429,9 @@ class AnchorPipeline(RankingEstimator):
             check_training_sets(admitted, plan, is_joint=is_joint)
         plugged, test = fit_stages(stages, admitted), ItemTest()
         # A joint fit would absorb a part of the item effects.
-        known = plugged.two_step if plugged.is_joint else plugged
-        if known is not None:
-            test = run_item_test(known.fit, known.btl)
+        two_step = plugged.two_step if plugged.is_joint else plugged
+        if two_step is not None:
+            test = run_item_test(two_step.fit, two_step.btl)
         # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
         choice = choose_item_effects(
@@ -439,7 +439,7 @@ class AnchorPipeline(RankingEstimator):
         )
         check = ItemCheck.of(test, plugged.X.judges.tolist())
         return Inference(
-            stages, cells, everyone, admitted, plugged, check, choice, plans,
+            stages, cells, all_rows, admitted, plugged, check, choice, plans,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
@@ -449,12 +449,12 @@ class AnchorPipeline(RankingEstimator):
         Both are in units of the mean weight of a historical row.
         """
         stages = self.stages()
-        everyone, admitted = admit_to_inference(
+        all_rows, admitted = admit_to_inference(
             sample, stages.btl, stages.calibrator.bias, self.new_models,
             jointly=self.historical_fit == "joint",
         )  # fmt: skip
         unit = mean_weight(admitted) if len(admitted.X.judges) else 1.0
-        return everyone.in_units(unit), admitted.in_units(unit)
+        return all_rows.in_units(unit), admitted.in_units(unit)
 
     def stages(self) -> Stages:
         """The unfitted stages; without a debiaser for the plug-in."""

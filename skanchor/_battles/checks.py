@@ -193,8 +193,10 @@ def _warn_of_copies(
             "copied-rows" if has_prompts else "equal-rows",
             (),
             f"{len(copies)} rows are copies of earlier ones (same {what}, judge, "
-            f"verdict and features), the first in row {copies[0]}, and make errors too "
-            "short. Drop them, or tell voters apart in a column 'rater'.",
+            f"verdict and features), the first in row {copies[0]}. Drop those that "
+            "were written twice, which make errors too short. Votes of several people "
+            "are told apart by a column 'rater'; repeated ratings and verdicts of "
+            "pooled judges are no copies, and stay in groups by prompt.",
         )
 
 

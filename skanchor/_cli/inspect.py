@@ -34,6 +34,11 @@ def inspect(options: argparse.Namespace) -> None:
         X, y, counts = read_table(options, read)
         new = [] if options.no_new else options.new
         found = overview(X, y, groups_of(X, options.groups), new, counts)
+        if mapping is not None:
+            # Columns go by their names in the file, which lacks those that are made.
+            names = {standard: name for name, standard in X.attrs["renamed"].items()}
+            ignored = [names.get(name, name) for name in found["ignored"]]
+            found["ignored"] = [name for name in ignored if name in mapping.columns]
     print_result((_as_json if options.json else _as_text)(mapping, found))
 
 

@@ -186,9 +186,10 @@ def sum_folds(full: FullFit, folds: Sequence[FoldResult]) -> Repeat:
     step = influence.total + np.mean([one.prior_score for one in weights], axis=0)
     sampling = influence.covariance_parts()
     expected = np.mean([fold.expected for fold in folds], axis=0)
-    found, due = np.diag(sampling.sum(axis=0)), np.diag(expected.sum(axis=0))
+    variances = np.diag(sampling.sum(axis=0))
+    by_votes = np.diag(expected.sum(axis=0))
     # Where the expected variance is zero, no row informs the score; it is not counted.
-    if ((due > 0) & (found <= LEAST_NOISE * due)).any():
+    if ((by_votes > 0) & (variances <= LEAST_NOISE * by_votes)).any():
         warn(
             DataWarning(
                 "The outcomes show no noise: each is what the fit predicts. The errors "
@@ -292,25 +293,25 @@ def votes_alone(
     """
     chain, sample, X = full.chain, full.sample, full.sample.X
     if X.is_new.any():
-        everyone = sample.with_battles(X.with_columns(new_models=()))
-        chain = fit_history(full.stages, everyone)
-    btl, known = chain.btl, chain.fit
+        all_models = sample.with_battles(X.with_columns(new_models=()))
+        chain = fit_history(full.stages, all_models)
+    btl, plug_in = chain.btl, chain.fit
     at = [X.models.tolist().index(model) for model in btl.models_.tolist()]
     # Scores are centred over the historical models, which all have one.
-    layout = replace(known.layout, is_new=X.is_new)
-    fit = replace(known.fit, layout=layout)
+    layout = replace(plug_in.layout, is_new=X.is_new)
+    fit = replace(plug_in.fit, layout=layout)
     centring = layout.targets[layout.scores]
     covariance, is_lost = np.zeros_like(centring), np.ones(len(X.models), dtype=bool)
     # A score whose error is infinite is marked so.
     covariance[np.ix_(at, at)] = np.nan_to_num(btl.covariance_, posinf=0.0)
     is_lost[at] = btl.unbounded_
     covariance, scores = centring.T @ covariance @ centring, centring.T @ fit.scores
-    weights = [rows.weight for rows in known.sources]
-    grams = grams_of(fit, known.sources, weights)
+    weights = [rows.weight for rows in plug_in.sources]
+    grams = grams_of(fit, plug_in.sources, weights)
     riesz = RieszWeights.solve(fit, grams, fit.precision)
     largest = np.zeros(len(X.models))
     if X.is_new.any():
-        largest = influence_of(riesz, known.sources, 0).largest
+        largest = influence_of(riesz, plug_in.sources, 0).largest
     repeat = Repeat(
         plug_in=scores,
         estimate=scores,

@@ -125,14 +125,16 @@ class FullFit:
 
     def start_of(self, chain: FittedStages) -> FitOfAllRows:
         """The steps by which a fold is fitted, from fitted stages."""
-        known = chain.fit
-        steps = known.steps(
+        plug_in = chain.fit
+        steps = plug_in.steps(
             chain.excluded_judges,
             is_joint=chain.is_joint,
             is_unweighted=self.stages.arrival.equation == "unweighted",
         )
-        prior = known.fit.precision
-        return FitOfAllRows(known.fit, steps, known.sources, known.bounds, prior, ())
+        prior = plug_in.fit.precision
+        return FitOfAllRows(
+            plug_in.fit, steps, plug_in.sources, plug_in.bounds, prior, ()
+        )
 
 
 def with_item_effects(plugged: FittedStages, items: ItemCovariance) -> FittedStages:
@@ -290,8 +292,8 @@ def check_placed(full: FullFit, training: Sample) -> None:
     sources = [
         replace(rows, weight=training.weight[rows.rows]) for rows in plugged.fit.sources
     ]
-    known = replace(plugged.fit, sources=sources).fitted([step], NEAR)
-    check_identified(known, step, is_shrunk=full.stages.btl.alpha > 0)
+    plug_in = replace(plugged.fit, sources=sources).fitted([step], NEAR)
+    check_identified(plug_in, step, is_shrunk=full.stages.btl.alpha > 0)
 
 
 def _learned_anew(full: FullFit, training: Sample, seed_offset: int) -> FittedStages:
@@ -306,28 +308,28 @@ def _learned_anew(full: FullFit, training: Sample, seed_offset: int) -> FittedSt
     if not chain.is_joint:
         btl = clone(stages.btl).fit_sample(training, btl, seed_offset)
         scores = btl.scores_for(training.X.models)
-    known = training.with_battles(training.X.with_columns(scores=scores))
+    training_rows = training.with_battles(training.X.with_columns(scores=scores))
     if chain.is_joint and btl.bias_ is not None:
-        btl.bias_ = fit_bias(known, scores, btl.bias, btl.bias_, seed_offset)
+        btl.bias_ = fit_bias(training_rows, scores, btl.bias, btl.bias_, seed_offset)
     calibrator = plugged.calibrator
-    if len(known.X.judges):
+    if len(training_rows.X.judges):
         calibrator = clone(stages.calibrator)
-        calibrator.fit_sample(known, plugged.calibrator, seed_offset)
-    found, human = copy(chain.calibrator), copy(chain.btl)
-    found.biases_ = {
+        calibrator.fit_sample(training_rows, plugged.calibrator, seed_offset)
+    new_calibrator, human = copy(chain.calibrator), copy(chain.btl)
+    new_calibrator.biases_ = {
         judge: before if linearity(before) == "fixed" else calibrator.biases_[judge]
-        for judge, before in found.biases_.items()
+        for judge, before in new_calibrator.biases_.items()
     }
     if human.bias_ is not None and linearity(human.bias_) != "fixed":
         human.bias_ = btl.bias_
     fit = PipelineFit.of(
         full.sample.with_battles(chain.X),
-        found,
+        new_calibrator,
         human.bias_,
         covariance=chain.X.item_covariance,
         alpha=stages.btl.alpha,
     ).with_score_bounds(stages.arrival.score_bounds)
-    return replace(chain, btl=human, calibrator=found, fit=fit)
+    return replace(chain, btl=human, calibrator=new_calibrator, fit=fit)
 
 
 def _weighed(

@@ -112,10 +112,10 @@ def make_plans(
         return [_draw_plan(sample, int(cv), seed, cell) for seed in seeds.tolist()]
     rows = sample if cell is None else cells.rows_of(sample)
     if hasattr(cv, "split"):
-        given = [cv.split(rows.X, rows.y, rows.groups) for _ in range(n_repeats)]
+        splits = [cv.split(rows.X, rows.y, rows.groups) for _ in range(n_repeats)]
     else:
-        given = cv if len(cv) > 0 and not _is_split(cv[0]) else [cv]
-    plans = [_check_plan(plan, rows) for plan in given]
+        splits = cv if len(cv) > 0 and not _is_split(cv[0]) else [cv]
+    plans = [_check_plan(plan, rows) for plan in splits]
     if hasattr(cv, "split") and len(plans) > 1:
         if np.array_equal(plans[0].fold, plans[1].fold):
             raise ValueError(
@@ -351,12 +351,14 @@ def rows_held_out(sources: Sequence[SourceRows], share: Array) -> list[SourceRow
     -------
     list of SourceRows
     """
-    found = []
+    held_out = []
     for rows in sources:
         test = rows[share[rows.rows] > 0]
         part = share[test.rows]
-        found.append(replace(test, weight=test.weight * part, count=test.count * part))
-    return found
+        held_out.append(
+            replace(test, weight=test.weight * part, count=test.count * part)
+        )
+    return held_out
 
 
 def check_training_sets(sample: Sample, plan: FoldPlan, *, is_joint: bool) -> None:
@@ -397,14 +399,12 @@ def _check_votes(sample: Sample, plan: FoldPlan) -> None:
     """Refuse training votes that leave scores without a limit that all votes give."""
     old = ~sample.X.is_new
     whole, *trained = wins_of_votes(sample, plan)
-    everyone = components(whole, "strong")[old]
+    by_all = components(whole, "strong")[old]
     for number, wins in enumerate(trained):
         left = components(wins, "strong")[old]
-        if len(np.unique(left)) <= len(np.unique(everyone)):
+        if len(np.unique(left)) <= len(np.unique(by_all)):
             continue
-        loose, before = (
-            part != np.bincount(part).argmax() for part in (left, everyone)
-        )
+        loose, before = (part != np.bincount(part).argmax() for part in (left, by_all))
         names = sample.X.models[old][loose & ~before].tolist()
         raise BattlesError(
             f"Fold {number}: Without the votes held out, the scores of models "

@@ -32,12 +32,12 @@ LOADED = 1e-3
 """Size of a parameter in an invisible direction, in the largest, if it moves."""
 
 
-def check_identified(known: PipelineFit, step: Step, *, is_shrunk: bool) -> None:
+def check_identified(history: PipelineFit, step: Step, *, is_shrunk: bool) -> None:
     """Refuse a history that leaves scores, or their scale, undetermined.
 
     Parameters
     ----------
-    known : PipelineFit
+    history : PipelineFit
         Joint fit of the history.
     step : Step
         What was fitted.
@@ -49,11 +49,11 @@ def check_identified(known: PipelineFit, step: Step, *, is_shrunk: bool) -> None
     BattlesError
     """
     if not is_shrunk:
-        _check_scale(known)
-    fit, layout, old = known.fit, known.layout, ~known.layout.is_new
+        _check_scale(history)
+    fit, layout, old = history.fit, history.layout, ~history.layout.is_new
     sources = [
         rows
-        for rows in known.sources
+        for rows in history.sources
         if not rows.is_new and rows.source in step.sources
     ]
     weights = [rows.weight for rows in sources]
@@ -72,11 +72,11 @@ def check_identified(known: PipelineFit, step: Step, *, is_shrunk: bool) -> None
     largest = np.abs(of_scores).max(axis=0, initial=0.0)
     is_open = old & (np.abs(of_scores) > LOADED * largest).any(axis=1)
     if is_open.any():
-        _refuse(known, sources, head, moved, is_open)
+        _refuse(history, sources, head, moved, is_open)
 
 
 def _refuse(
-    known: PipelineFit,
+    history: PipelineFit,
     sources: Sequence[SourceRows],
     free: NDArray[np.intp],
     moved: Array,
@@ -86,8 +86,8 @@ def _refuse(
 
     ``free`` are the parameters that were fitted, spans and item effects apart.
     """
-    fit, layout, old = known.fit, known.layout, ~known.layout.is_new
-    models, judges = known.sample.X.models, known.sample.X.judges
+    fit, layout, old = history.fit, history.layout, ~history.layout.is_new
+    models, judges = history.sample.X.models, history.sample.X.judges
     far = old & (np.abs(fit.scores - np.median(fit.scores[old])) > FAR)
     if far.any():
         raise BattlesError(
@@ -132,10 +132,10 @@ def _refuse(
     )
 
 
-def _check_scale(known: PipelineFit) -> None:
+def _check_scale(history: PipelineFit) -> None:
     """Refuse votes that put no bound on the scale, or none but zero on it."""
-    layout, scores, why = known.layout, known.fit.scores, ""
-    votes = [r for r in known.sources if r.source == PEOPLE and not r.is_new]
+    layout, scores, why = history.layout, history.fit.scores, ""
+    votes = [r for r in history.sources if r.source == PEOPLE and not r.is_new]
     n_votes, links = 0, np.zeros((layout.n_items,) * 2)
     for rows in votes:
         used = rows.weight > 0
@@ -153,7 +153,7 @@ def _check_scale(known: PipelineFit) -> None:
     old = ~layout.is_new
     n_parts = len(np.unique(components(links > 0, "weak")[old]))
     is_apart = n_parts > len(np.unique(layout.context[old]))
-    if is_apart and (known.fit.x[layout.sensitivities][1:] <= 0).all():
+    if is_apart and (history.fit.x[layout.sensitivities][1:] <= 0).all():
         why = why or (
             "Human votes contradict the order in which the judges place the models, so "
             "that the scale of the scores is not positive"

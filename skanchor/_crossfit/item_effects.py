@@ -60,12 +60,12 @@ class ItemChoice:
     p_value: float = np.nan
     prior: ItemPrior = ITEM_PRIOR
 
-    def covariance(self, known: PipelineFit) -> ItemCovariance | None:
+    def covariance(self, plug_in: PipelineFit) -> ItemCovariance | None:
         """Covariance of the item effects; None where they are left out.
 
         Parameters
         ----------
-        known : PipelineFit
+        plug_in : PipelineFit
             As in :func:`estimate_item_covariance`.
 
         Returns
@@ -74,9 +74,9 @@ class ItemChoice:
         """
         if self.item_effects == "none":
             return None
-        found = estimate_item_covariance(known, self.prior)
-        warn_of_covariance(found, self.prior, count_historical(known.sample.X))
-        return found
+        covariance = estimate_item_covariance(plug_in, self.prior)
+        warn_of_covariance(covariance, self.prior, count_historical(plug_in.sample.X))
+        return covariance
 
 
 def choose_item_effects(
@@ -156,12 +156,12 @@ def count_historical(X: Comparisons) -> int:
 
 
 def estimate_item_covariance(
-    known: PipelineFit, prior: ItemPrior = ITEM_PRIOR
+    plug_in: PipelineFit, prior: ItemPrior = ITEM_PRIOR
 ) -> ItemCovariance:
     """Estimate the covariance of the item effects from the rows of the plug-in."""
-    noise = known.dispersions(without_items=True)
-    found = item_covariance_of(known, noise, prior)
-    return found.for_judges(judges_of_arrivals(known.sample.X))
+    noise = plug_in.dispersions(without_items=True)
+    covariance = item_covariance_of(plug_in, noise, prior)
+    return covariance.for_judges(judges_of_arrivals(plug_in.sample.X))
 
 
 def item_covariance_of(
@@ -191,12 +191,12 @@ def item_covariance_of(
     return estimate_covariance(history, slopes, prior)
 
 
-def run_item_test(known: PipelineFit, btl: BTLRegressor) -> ItemTest:
+def run_item_test(two_step: PipelineFit, btl: BTLRegressor) -> ItemTest:
     """Test whether verdicts deviate by model beyond score and features.
 
     Parameters
     ----------
-    known : PipelineFit
+    two_step : PipelineFit
         A two-step fit without item effects.
     btl : BTLRegressor
         Fitted.
@@ -205,20 +205,22 @@ def run_item_test(known: PipelineFit, btl: BTLRegressor) -> ItemTest:
     -------
     ItemTest
     """
-    noise = known.dispersions(without_items=False)
+    noise = two_step.dispersions(without_items=False)
     judges = {}
-    for rows in known.sources:
+    for rows in two_step.sources:
         if not rows.is_new and rows.source != PEOPLE:
-            m, p = rows.source, known.fit.probabilities(rows)
+            m, p = rows.source, two_step.fit.probabilities(rows)
             judges[m] = JudgeSums.of(rows, p, float(noise[m - 1]))
-    return item_test(known.fit, judges, score_error_of(btl, known.sample.X.models))
+    return item_test(
+        two_step.fit, judges, score_error_of(btl, two_step.sample.X.models)
+    )
 
 
 def score_error_of(btl: BTLRegressor, models: NDArray[Any]) -> Array:
     """Covariance of people's scores of all models, zero where there is none."""
     error = np.zeros((len(models), len(models)))
-    place = {model: i for i, model in enumerate(models.tolist())}
-    at = [place[model] for model in btl.models_.tolist()]
+    index_of = {model: i for i, model in enumerate(models.tolist())}
+    at = [index_of[model] for model in btl.models_.tolist()]
     finite = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
     error[np.ix_(at, at)] = finite
     return error
@@ -261,10 +263,10 @@ def read_prior(item_prior: Any) -> ItemPrior:
 
 
 def warn_of_covariance(
-    found: ItemCovariance, prior: ItemPrior, n_historical: int
+    covariance: ItemCovariance, prior: ItemPrior, n_historical: int
 ) -> None:
     """Warn of a covariance that little was learned of."""
-    shown = found.free - prior.df
+    shown = covariance.free - prior.df
     if n_historical >= FEW_MODELS and shown < FEWEST_FREE:
         warn(
             SkanchorWarning(
@@ -275,7 +277,7 @@ def warn_of_covariance(
                 code="uncertain-item-covariance",
             )
         )
-    if not found.converged:
+    if not covariance.converged:
         warn(
             ConvergenceWarning(
                 "The covariance of the item effects did not converge. If the intervals "

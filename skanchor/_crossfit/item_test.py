@@ -158,8 +158,8 @@ class JudgeSums:
         spread = error[a, a] + error[b, b] - 2.0 * error[a, b]
         # Noise of outcomes, and what an error of the score difference adds to the sum.
         variance = self.dispersion * seen + seen**2 * spread
-        some = variance > 0
-        chi2 = float(np.sum(sums[some] ** 2 / variance[some]))
+        has_noise = variance > 0
+        chi2 = float(np.sum(sums[has_noise] ** 2 / variance[has_noise]))
         return chi2, max(len(a) - round(n_fitted), 0)
 
 
@@ -260,9 +260,9 @@ def _score_test(
     lower = np.linalg.cholesky(np.eye(len(root)) + root.T @ total @ root)
     root = np.linalg.solve(lower, root.T).T
     scores = scores - reached @ (root @ (root.T @ (slopes @ scores)))
-    each, alike = float(np.sum(scores**2)), float(np.sum(scores.sum(axis=0) ** 2))
+    by_judge, alike = float(np.sum(scores**2)), float(np.sum(scores.sum(axis=0) ** 2))
     of_half, of_all = _traces(informations, reached @ root)
-    return _with_law(each + alike, of_half), _with_law(alike, of_all)
+    return _with_law(by_judge + alike, of_half), _with_law(alike, of_all)
 
 
 def _with_law(statistic: float, traces: Array) -> ScoreTest:
@@ -310,7 +310,9 @@ def _traces(informations: Array, shared: Array) -> tuple[Array, Array]:
     crossed = transposed @ once
     twice = corners @ once - shared @ (crossed.sum(axis=0) - crossed)
     e1 = once.sum(axis=0)
-    e2, e3 = (np.tensordot(once, each, axes=([0, 1], [0, 1])) for each in (once, twice))
+    e2, e3 = (
+        np.tensordot(once, power, axes=([0, 1], [0, 1])) for power in (once, twice)
+    )
     second, third = np.vdot(e1, e1), np.vdot(e1, e1 @ e1)
     of_all = np.array([np.trace(e1), second, third])
     added = 2.0 * np.trace(e2), 3.0 * (np.trace(e3) + np.vdot(e1, e2))

@@ -143,8 +143,8 @@ class SourceKFold(BaseEstimator):
                 f"Cannot have cv={self.n_splits} greater than the number of rows, "
                 f"{n_rows}. Use fewer folds."
             )
-        given = self.groups if groups is None else groups
-        codes = find_groups(given, X, n_rows).prompts
+        chosen_groups = self.groups if groups is None else groups
+        codes = find_groups(chosen_groups, X, n_rows).prompts
         # Codes are small integers, so that counting finds those in use without a sort.
         n_groups = None if codes is None else np.count_nonzero(np.bincount(codes))
         if n_groups is not None and n_groups < self.n_splits:
@@ -155,8 +155,8 @@ class SourceKFold(BaseEstimator):
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
         random = check_random_state(self.random_state)
-        found = _assign_folds(encoded, codes, self.n_splits, random, cell)
-        return found if cell is not None else found.astype(np.intp, copy=False)
+        fold = _assign_folds(encoded, codes, self.n_splits, random, cell)
+        return fold if cell is not None else fold.astype(np.intp, copy=False)
 
 
 def _assign_folds(
@@ -214,9 +214,9 @@ def _in_row_order(
     if first is None:
         return factorize(codes, "codes")[0]
     order = np.argsort(first, kind="stable")
-    found = np.empty(len(codes), dtype=np.intp)
-    found[order] = factorize(codes[order], "codes")[0]
-    return found
+    renumbered = np.empty(len(codes), dtype=np.intp)
+    renumbered[order] = factorize(codes[order], "codes")[0]
+    return renumbered
 
 
 BLOCK = 1 << 20
@@ -237,10 +237,10 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     sizes = [np.bincount(by_turn[block], minlength=n_kinds) for block in blocks]
     # Place of the next row of each kind, once rows are ordered by kind and turn.
     total = np.sum(sizes, axis=0)
-    place = total.cumsum() - total
+    next_row = total.cumsum() - total
     for block, size in zip(blocks, sizes, strict=True):
         order = np.argsort(by_turn[block], kind="stable")
-        at = np.arange(len(order)) + np.repeat(place - size.cumsum() + size, size)
+        at = np.arange(len(order)) + np.repeat(next_row - size.cumsum() + size, size)
         dealt[block][order] = values[at % len(values)]
-        place += size
+        next_row += size
     return dealt[turn]

@@ -174,11 +174,11 @@ def fit_stages(stages: Stages, sample: Sample) -> FittedStages:
     FittedStages
         Without Riesz weights.
     """
-    known = fit_history(stages, sample)
+    history = fit_history(stages, sample)
     arrival = clone(stages.arrival)
-    arrival.fit_sample(sample.with_battles(known.X), known.fit)
-    X = arrival.transform(known.X)
-    return replace(known, arrival=arrival, X=X, fit=known.fit.with_new_scores(X))
+    arrival.fit_sample(sample.with_battles(history.X), history.fit)
+    X = arrival.transform(history.X)
+    return replace(history, arrival=arrival, X=X, fit=history.fit.with_new_scores(X))
 
 
 def fit_history(stages: Stages, sample: Sample) -> FittedStages:
@@ -203,8 +203,8 @@ def fit_history(stages: Stages, sample: Sample) -> FittedStages:
     # A judge whose verdicts the scores separate has no finite sensitivity. It would fix
     # score differences without error, so it takes no part in the scores.
     excluded = judges_without_sensitivity(start)
-    found = _fit_jointly(stages, start, excluded)
-    drifted = judges_without_sensitivity(found, start.calibrator) - excluded
+    joint = _fit_jointly(stages, start, excluded)
+    drifted = judges_without_sensitivity(joint, start.calibrator) - excluded
     if drifted:
         named = sorted(drifted, key=str)
         warn(
@@ -219,19 +219,19 @@ def fit_history(stages: Stages, sample: Sample) -> FittedStages:
             )
         )
         excluded |= drifted
-        found = _fit_jointly(stages, start, excluded)
+        joint = _fit_jointly(stages, start, excluded)
     # A learner without a span sees only the scores that it is given: it is fitted again
     # on those of the joint fit, in turn with it.
     for _ in range(0 if start.is_fixed else ROUNDS):
         with WarningLog():
-            btl, X = copy(found.btl), found.X
+            btl, X = copy(joint.btl), joint.X
             if btl.bias_ is not None:
-                known, scores = sample.with_battles(X), found.scores
-                btl.bias_ = fit_bias(known, scores, btl.bias, btl.bias_)
+                rows, scores = sample.with_battles(X), joint.scores
+                btl.bias_ = fit_bias(rows, scores, btl.bias, btl.bias_)
                 X = btl.transform(X).with_columns(scores=scores)
-            again = _calibrated(stages, sample, btl, X, found.calibrator)
-        found = _fit_jointly(stages, again, excluded)
-    return replace(found, two_step=start if is_finite else None)
+            again = _calibrated(stages, sample, btl, X, joint.calibrator)
+        joint = _fit_jointly(stages, again, excluded)
+    return replace(joint, two_step=start if is_finite else None)
 
 
 def _start_jointly(stages: Stages, sample: Sample) -> tuple[FittedStages, bool]:
@@ -287,10 +287,10 @@ def _fit_jointly(
     effects and coefficients of spans together, but it only falls from where the fit
     starts. What of learners is not linear in coefficients is held fixed.
     """
-    known = start.fit
-    first, *others = known.steps(excluded_judges, is_joint=True)[:-1]
-    excluded = known.codes(excluded_judges)
-    fit = known.moved(_rescaled(known, excluded)).fitted([first])
+    start_fit = start.fit
+    first, *others = start_fit.steps(excluded_judges, is_joint=True)[:-1]
+    excluded = start_fit.codes(excluded_judges)
+    fit = start_fit.moved(_rescaled(start_fit, excluded)).fitted([first])
     if not fit.fit.converged:
         warn(
             ConvergenceWarning(
@@ -318,15 +318,15 @@ def _fit_jointly(
     )
 
 
-def _rescaled(known: PipelineFit, excluded: Collection[int]) -> Fit:
+def _rescaled(history: PipelineFit, excluded: Collection[int]) -> Fit:
     """Move scores and sensitivities along the curve that judges cannot see.
 
     Verdicts know scores only times sensitivities, so that people alone decide the
     scale. Along its curve the loss of verdicts is flat, and straight steps are short.
     """
-    fit, layout = known.fit, known.layout
+    fit, layout = history.fit, history.layout
     x = fit.x.copy()
-    for rows in known.sources:
+    for rows in history.sources:
         if rows.source != PEOPLE or rows.is_new:
             continue
         delta = rows.differences(fit.scores)
@@ -348,13 +348,13 @@ def _rescaled(known: PipelineFit, excluded: Collection[int]) -> Fit:
 
 
 def judges_without_sensitivity(
-    known: FittedStages, before: JudgeCalibrator | None = None
+    history: FittedStages, before: JudgeCalibrator | None = None
 ) -> frozenset[Any]:
     """Judges on a bound of the sensitivity whose verdicts fix no finite one.
 
     Parameters
     ----------
-    known : FittedStages
+    history : FittedStages
         Fit of the history.
     before : JudgeCalibrator, optional
         Fitted beside the scores of people's votes. Where few verdicts speak against a
@@ -367,10 +367,10 @@ def judges_without_sensitivity(
     frozenset of labels
         The score difference helps to separate their verdicts, or they have run away.
     """
-    fit, found = known.fit.fit, set()
-    slopes, judges = known.calibrator.sensitivities_, known.X.judges.tolist()
-    limits = known.calibrator.sensitivity_bounds
-    for rows in known.fit.sources:
+    fit, separated = history.fit.fit, set()
+    slopes, judges = history.calibrator.sensitivities_, history.X.judges.tolist()
+    limits = history.calibrator.sensitivity_bounds
+    for rows in history.fit.sources:
         if rows.is_new or rows.source == PEOPLE:
             continue
         judge = judges[rows.source - 1]
@@ -379,11 +379,11 @@ def judges_without_sensitivity(
         slope = abs(slopes[judge])
         if before is not None and slope > 0.0:
             if slope >= RUNAWAY * abs(before.sensitivities_[judge]):
-                found.add(judge)
+                separated.add(judge)
                 continue
         columns = [rows.differences(fit.scores)[:, None], rows.span]
         if fit.layout.positions[rows.source]:
             columns.append(rows.order[:, None])
         if 0 in separation_of(np.hstack(columns), rows.y).columns:
-            found.add(judge)
-    return frozenset(found)
+            separated.add(judge)
+    return frozenset(separated)

@@ -80,9 +80,9 @@ class GroupSums:
 
     def summed(self) -> GroupSums:
         """One sum for each group, in the order of their codes."""
-        codes, place = np.unique(self.codes, return_inverse=True)
-        n, ones = len(place), np.ones(len(place))
-        by_group = csr_array((ones, (place, np.arange(n))), (len(codes), n))
+        codes, group = np.unique(self.codes, return_inverse=True)
+        n, ones = len(group), np.ones(len(group))
+        by_group = csr_array((ones, (group, np.arange(n))), (len(codes), n))
         scores = by_group @ self.scores
         scores.eliminate_zeros()
         if scores.nnz < np.iinfo(np.int32).max:
@@ -255,7 +255,7 @@ class StoredFits:
             tuple(groups) if is_grouped else None,
         )
 
-    def place(
+    def with_new_models(
         self,
         is_new: NDArray[np.bool_],
         rows: Sequence[SourceRows],
@@ -297,10 +297,10 @@ class StoredFits:
         sizes = [n_items + 1 + width for width in layout.widths]
 
         def grams(number: int, fit: Fit, weights: Sequence[Array]) -> Grams:
-            found = {m: gram[m, number, :k, :k].copy() for m, k in enumerate(sizes)}
+            total = {m: gram[m, number, :k, :k].copy() for m, k in enumerate(sizes)}
             for source, one in grams_of(fit, rows, weights):
-                found[source] += one
-            return found
+                total[source] += one
+            return total
 
         free = steps_of(layout, is_joint=True)[-1].free
         whole, limits = [part.weight for part in rows], layout.bounds_of_new(bounds)
@@ -385,11 +385,11 @@ class StoredFits:
         influence = Influence(total, parts, nothing[:0], nothing, nothing[0])
         if self.groups is None:
             return influence, []
-        known = self.groups[number]
-        totals = known.scores @ weights.reshape(-1, 2 * n_items)
+        of_groups = self.groups[number]
+        totals = of_groups.scores @ weights.reshape(-1, 2 * n_items)
         return influence, [
-            (known.codes, totals[:, :n_items]),
-            (known.codes, totals[:, n_items:]),
+            (of_groups.codes, totals[:, :n_items]),
+            (of_groups.codes, totals[:, n_items:]),
         ]
 
 

@@ -177,7 +177,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             raise BattlesError(
                 f"There are no columns of texts {' and '.join(map(str, absent))} among "
                 f"{present[:20]}. Name the pairs in columns, as in "
-                "columns=[('left', 'right')]."
+                "columns=[('left', 'right')] (--text-columns left,right)."
             )
         return tuple(pairs)
 

@@ -129,7 +129,7 @@ def _fit_arrivals(
             test = rows_held_out(rows, share)
             folds.append(([weight[part.rows] for part in rows], test))
     X, bounds = arrivals.X, stages.arrival.score_bounds
-    placed = state.fits.place(X.is_new, rows, folds, bounds)
+    placed = state.fits.with_new_models(X.is_new, rows, folds, bounds)
     fit, layout, items, effects = placed.fit, placed.fit.layout, state.items, None
     if items is not None:
         # What its estimation adds to errors depends on who compares the new models.

@@ -245,7 +245,7 @@ class HistoryState:
         sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
             full,
-            inference.everyone,
+            inference.all_rows,
             stored,
             sums,
             inference.check,
@@ -253,7 +253,7 @@ class HistoryState:
             treatment=inference.choice.item_effects,
             repeats=tuple(map(len, inference.fold_plan)),
             fingerprints=dict(fingerprints),
-            counts=RowCounts.of(inference.everyone),
+            counts=RowCounts.of(inference.all_rows),
         )
 
     @classmethod

@@ -11,10 +11,7 @@ import pandas as pd
 
 from skanchor.io import _words as words
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import FAILED, TIE, name_key, outcome_key
-
-UNCLEAR = "?"
-"""In place of a meaning that is not known."""
+from skanchor.io._words import FAILED, TIE, UNCLEAR, label_key, name_key, outcome_key
 
 OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")
 """Roles of columns that hold outcomes."""
@@ -113,7 +110,7 @@ class Columns:
                 why = "names the models once more: model_a, model_b, or ignored"
                 self.decide(UNCLEAR, why, name)
             elif not has_judge and self.layout != "judges" and labels:
-                if all(words.who_is(name_key(label)) for label in labels):
+                if all(words.who_is(label_key(label)) for label in labels):
                     self.decide(UNCLEAR, _ASKS_WHO, name)
         self._find_prompts_and_features()
         self.decide("keep", "a further column", *self.free())
@@ -219,7 +216,7 @@ class Columns:
         """What each cell means, if all of a column say people or judge."""
         # Of other columns, true and false or numbers do not say who decided.
         is_flag = words.is_in_role(name_key(name), "kind")
-        values = {value: name_key(value) for value in self.few(name)}
+        values = {value: label_key(value) for value in self.few(name)}
         is_kind = all(key in _KINDS and (is_flag or key not in _FLAGS)
                       for key in values.values())  # fmt: skip
         return {v: _KINDS[key] for v, key in values.items()} if is_kind else {}

@@ -98,7 +98,7 @@ def read_file(
             if not drop_invalid or not len(frame):
                 raise BattlesError(
                     f"{text} cannot be read. Correct them, or leave them out with "
-                    "drop_invalid."
+                    "drop_invalid (--drop-invalid)."
                 )
             text = f"{label}: {text} cannot be read and are left out."
             warn(DataWarning(text, code="lines-left-out"), stacklevel=4)

@@ -127,8 +127,8 @@ class Rows:
     def flags(self, role: str) -> NDArray[np.bool_]:
         """Which cells of the column of a role say yes."""
         codes, labels = pd.factorize(self.get(role), use_na_sentinel=False)
-        keys = [words.name_key(value_key(label)) for label in labels]
-        odd = [key for key in keys if key not in _FLAGS]
+        keys = [*map(words.label_key, labels)]
+        odd = [labels[n] for n, key in enumerate(keys) if key not in _FLAGS]
         if odd:
             raise self.error(
                 f"column {self.named(role)[0]!r} should say {role}, and holds "
@@ -217,7 +217,7 @@ class Rows:
                 raise self.error(
                     f"the winner {column.iloc[row]!r} of row {row} is not compared "
                     f"there ({absent_rows.sum()} such rows). Correct them, or leave "
-                    "them out with drop_invalid."
+                    "them out with drop_invalid (--drop-invalid)."
                 )
         return pd.Series(won, index=column.index, name="winner")
 

@@ -20,13 +20,22 @@ from skanchor.io._columns import (
     MODELS,
     OUTCOMES,
     SCALE,
-    UNCLEAR,
     Columns,
     Decision,
     judge_name,
 )
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import FAILED, SHARES, TIE, A, B, number_of, outcome_key
+from skanchor.io._words import (
+    FAILED,
+    SHARES,
+    TIE,
+    UNCLEAR,
+    A,
+    B,
+    label_key,
+    number_of,
+    outcome_key,
+)
 
 _STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id",
              "shown_first")  # fmt: skip
@@ -134,7 +143,7 @@ def _meaning(columns: Columns, value: str) -> tuple[Any, str]:
             return FAILED, "no verdict"
         what = "may be a failed verdict" if value else "empty cells"
         return UNCLEAR, f"{what}: failed, tie, or a side"
-    result = _RESULTS.get(words.name_key(value))
+    result = _RESULTS.get(label_key(value))
     if columns.layout == "battles" and result and not is_number:
         return {A: "win", B: "loss", TIE: TIE}[result], "a word of results"
     if value.casefold() in columns.models:
@@ -265,7 +274,7 @@ def _judges(columns: Columns, human: Iterable[str] | None) -> dict[str, Decision
 
 def _who(columns: Columns, label: str, is_file: bool) -> tuple[str, str]:
     """Who a label is, and the reason."""
-    key = words.name_key(judge_name(label) if label in columns.frame else label)
+    key = label_key(judge_name(label) if label in columns.frame else label)
     if columns.table.is_standard and not is_file:
         return ("people" if label == "human" else "judge"), "as the tool has it"
     if is_file and (key in words.NO_NAMES or label in columns.table.twice):

@@ -20,7 +20,9 @@ import pandas as pd
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._words import (
     BAD,
+    FAILED,
     TIE,
+    UNCLEAR,
     A,
     B,
     is_failed,
@@ -227,7 +229,7 @@ def _grade(game: Any) -> float:
     """Preference for A that a graded game means; NaN if it holds no verdict."""
     score = game.get("score") if isinstance(game, dict) else None
     meaning = outcome_of(score) if isinstance(score, str) else None
-    if meaning is None or is_failed(score):
+    if meaning is None or meaning[0] in (FAILED, UNCLEAR):
         return np.nan
     return float({A: 0.75, B: 0.25, TIE: 0.5, BAD: 0.5}.get(meaning[0], meaning[0]))
 
@@ -370,7 +372,9 @@ def tool_of(raw: pd.DataFrame, name: str = "auto") -> Tool | None:
     ]
     if len(tools_left) > 1:
         listed = ", ".join(tool.name for tool in tools_left)
-        raise BattlesError(f"looks like files of {listed}; say which with format.")
+        raise BattlesError(
+            f"looks like files of {listed}; say which with format (--from)."
+        )
     return next(iter(tools_left), None)
 
 

@@ -68,6 +68,9 @@ ROLES = {
 
 A, B, TIE, BAD, FAILED = "model_a", "model_b", "tie", "both_bad", "failed"
 
+UNCLEAR = "?"
+"""In place of a meaning that is not known."""
+
 SHARES = "*"
 """In place of many different numbers among the outcomes."""
 
@@ -164,7 +167,7 @@ LLMS = re.compile(
 
 NO_PEOPLE = frozenset(
     "reward model simulated simulator simulation synthetic proxy like bot agent "
-    "emulated virtual artificial fake llms".split()
+    "emulated virtual artificial fake llms no non not without".split()
 )
 """Words with which a label that seems to mean people may mean a model."""
 
@@ -185,6 +188,9 @@ def words_of(table: dict[Any, str]) -> dict[str, Any]:
             for word in row.split("|")}  # fmt: skip
 
 
+# A sign in front of a word, or a dash at either end, may say the opposite.
+_NEGATION = re.compile(r"[!¬~≠✗✘❌👎]|(?:^|[(])\s*[-–−]|[-–−]\W*$")
+
 _ROLES = {role: [*words_of({0: row})] for role, row in ROLES.items()}
 _ROLES["worse"] = _ROLES["loser"]
 _WORDS = words_of(WORDS)
@@ -196,6 +202,17 @@ def name_key(name: Any) -> str:
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     text = re.sub(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", " ", text)
     return " ".join(re.sub(r"[\W_]+", " ", text).casefold().split())
+
+
+def is_negated(value: Any) -> bool:
+    """Whether signs of a cell may say the opposite of its words, as in ``!A``."""
+    text = re.sub(r"[\[\]*\"']", "", value_key(value)).strip(" .").rstrip("!")
+    return bool(_NEGATION.search(text)) and number_of(text) is None
+
+
+def label_key(value: Any) -> str:
+    """Cell without case and signs; what may be a negation is no word of a table."""
+    return "!" if is_negated(value) else name_key(value_key(value))
 
 
 def side_of(name: Any) -> tuple[str, str]:
@@ -250,8 +267,15 @@ def outcome_key(value: Any) -> str:
 def outcome_of(value: Any) -> tuple[Any, str] | None:
     """Meaning of an outcome and how it is known; None if no table has it.
 
-    A meaning is a side, a tie or a number in [0, 1].
+    A meaning is a side, a tie or a number in [0, 1]; it is unclear beside a sign that
+    could turn it round.
     """
+    found = _outcome_of(value)
+    return (UNCLEAR, "may be a negation") if found and is_negated(value) else found
+
+
+def _outcome_of(value: Any) -> tuple[Any, str] | None:
+    """Meaning of the words of an outcome, whatever signs stand beside them."""
     text = re.sub(r"[\[\]*\"'!]", "", outcome_key(value)).strip(" .").casefold()
     text = " ".join(text.replace("_", " ").split())
     if text in _WORDS:

@@ -15,11 +15,11 @@ from typing import Any, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io._columns import UNCLEAR, Decision
+from skanchor.io._columns import Decision
 from skanchor.io._layouts import LAYOUTS, build, fitting
 from skanchor.io._proposal import propose
 from skanchor.io._tables import FILE, as_table
-from skanchor.io._words import MEANINGS, SHARES, outcome_key
+from skanchor.io._words import MEANINGS, SHARES, UNCLEAR, outcome_key
 from skanchor.io.atomic import write_atomically
 
 VERSION = 1

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def pad_scores(
-    values: NDArray[Any], place: NDArray[np.intp], size: int, fill: float = 0.0
+    values: NDArray[Any], positions: NDArray[np.intp], size: int, fill: float = 0.0
 ) -> Array:
     """Values by score, the last axis, at their places among ``size`` scores."""
     result = np.full((*values.shape[:-1], size), fill)
-    result[..., place] = values
+    result[..., positions] = values
     return result
 
 
@@ -112,8 +112,8 @@ class AnchorResult(RankingResult):
         if self.fitted.debiaser is None:
             return None
         # Models that were left out take no part.
-        place = np.flatnonzero(np.isin(self.models, self.fitted.sample.X.models))
-        pad = partial(pad_scores, place=place, size=len(self.models))
+        positions = np.flatnonzero(np.isin(self.models, self.fitted.sample.X.models))
+        pad = partial(pad_scores, positions=positions, size=len(self.models))
         return readouts.Exposures.of(self.fitted).mapped(pad, pad, pad)
 
     @cached_property
@@ -144,15 +144,15 @@ class AnchorResult(RankingResult):
         AnchorResult
             With an infinite error for each model that was left out.
         """
-        place = np.flatnonzero(np.isin(X.models, self.models))
+        positions = np.flatnonzero(np.isin(X.models, self.models))
         size = len(X.models)
         scores = human_scores.reindex(X.models).to_numpy(np.float64, copy=True)
-        outside, context = ~np.isin(np.arange(size), place), X.items.context
+        outside, context = ~np.isin(np.arange(size), positions), X.items.context
         for code in np.unique(context):
             inside = context == code
             scores[inside] -= np.nanmean(scores[inside & ~outside])
 
-        padded = partial(pad_scores, place=place, size=size)
+        padded = partial(pad_scores, positions=positions, size=size)
 
         def square(values: Array, fill: float = 0.0) -> Array:
             turned = np.swapaxes(padded(values, fill=fill), -1, -2)
@@ -175,7 +175,7 @@ class AnchorResult(RankingResult):
             part_covariances=square(self.part_covariances, np.nan),
             lower_bound=padded(self.lower_bound, fill=np.nan),
             plug_in=plug_in,
-            open_rows=rows if rows is None else rows.padded(place, size),
+            open_rows=rows if rows is None else rows.padded(positions, size),
         )
 
     @property

@@ -88,7 +88,7 @@ class Scale:
         """Decimals of a score, or its error, that a reader wants."""
         return 2 if self.name == "logit" else 0
 
-    def place(self, table: pd.DataFrame) -> pd.DataFrame:
+    def apply(self, table: pd.DataFrame) -> pd.DataFrame:
         """Bring scores, errors and intervals from logits to this scale.
 
         Parameters
@@ -173,7 +173,7 @@ def board_table(
     shown.check(result.models, result.unbounded)
     many = len(result.models) > ROMANO_WOLF_MODELS
     sets = result.rank_sets(level, "board", "holm" if many else "romano-wolf")
-    table = shown.place(result.intervals(level, shown.anchor))
+    table = shown.apply(result.intervals(level, shown.anchor))
     table["rank"] = sets["rank"]
     table["rank_low"], table["rank_high"] = sets["low"], sets["high"]
     table["is_new"], table["determined"] = result.is_new, result.determined
@@ -194,9 +194,11 @@ def new_by_score(result: Any) -> list[Any]:
     -------
     list of labels
     """
-    known = pd.Series(result.determined, result.models)[result.is_new]
+    is_determined = pd.Series(result.determined, result.models)[result.is_new]
     scores = result.scores.sort_values(ascending=False, kind="stable")
-    return scores.index[np.argsort(~known[scores.index], kind="stable")].tolist()
+    return scores.index[
+        np.argsort(~is_determined[scores.index], kind="stable")
+    ].tolist()
 
 
 def strongest_first(contrasts: pd.DataFrame) -> pd.DataFrame:
@@ -213,5 +215,5 @@ def strongest_first(contrasts: pd.DataFrame) -> pd.DataFrame:
         The same rows.
     """
     by_score = contrasts.sort_values("difference", kind="stable")
-    known = np.isfinite(by_score["low"]) | np.isfinite(by_score["high"])
-    return by_score.iloc[np.argsort(~known.to_numpy(), kind="stable")]
+    is_determined = np.isfinite(by_score["low"]) | np.isfinite(by_score["high"])
+    return by_score.iloc[np.argsort(~is_determined.to_numpy(), kind="stable")]

@@ -262,12 +262,12 @@ class ContextResult(AnchorResult):
         ContextResult
         """
         shares = check_mix(mix, Items.of(cells.models).contexts.tolist())
-        mixture, known = _mixed_fields(cells, shares)
+        mixture, shared_fields = _mixed_fields(cells, shares)
         # The lower bound of the variance is a square of what the error of the common
         # scale does to each score: it has a sign, and is a mean like the scores.
         root = np.sign(np.mean(cells.plug_in, axis=0)) * np.sqrt(cells.lower_bound)
         return cls(
-            **known,
+            **shared_fields,
             rows=MappedInfluence(cells.rows, mixture.mean),
             part_covariances=mixture.covariance(cells.part_covariances),
             # The square of what moves with the scale of the scores.
@@ -338,7 +338,7 @@ def _mixed_fields(
     if (unbounded & ~is_new).any() and not (unbounded | is_new).all():
         mixture = replace(mixture, common=~(unbounded | is_new))
     items = cells.item_covariances
-    known = {
+    mixed = {
         "models": mixture.models,
         "is_new": is_new,
         "estimates": mixture.mean(cells.estimates),
@@ -354,5 +354,5 @@ def _mixed_fields(
         # A mean of scores has no limit where one of them has none.
         "open_rows": None,
     }
-    assert set(known) == {field.name for field in fields(RankingResult)}
-    return mixture, known
+    assert set(mixed) == {field.name for field in fields(RankingResult)}
+    return mixture, mixed

@@ -75,11 +75,11 @@ class BetterTests:
 
         def null_p(chosen: Indices, largest: float) -> Array:
             at = usable[chosen]
-            found = np.ones((len(at), n_draws))
+            null = np.ones((len(at), n_draws))
             rows = is_drawn[at]
             drawn = at[rows]
-            found[rows] = errors.null_p(better[drawn], worse[drawn], df[drawn], largest)
-            return found
+            null[rows] = errors.null_p(better[drawn], worse[drawn], df[drawn], largest)
+            return null
 
         n_draws = len(errors.ratio)
         proven[usable] = romano_wolf_rejects(

@@ -153,19 +153,22 @@ class RankingResult(ScoreResult):
         first, second = self.new_pairs()
         estimate, error, df = self._pairs(first, second)
         new, old = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
-        others, place = np.tile(old, (len(new), 1)), np.searchsorted(new, first)
+        others, row_of_model = np.tile(old, (len(new), 1)), np.searchsorted(new, first)
         parts = {}
         for size in sizes:
-            own = size * bias[first, second]
+            largest = size * bias[first, second]
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.where(error > 0, own / error, 0.0)
+                share = np.where(error > 0, largest / error, 0.0)
             half = bias_aware_quantile(share, level, df) * error
-            half = np.where(error > 0, half, own)
+            half = np.where(error > 0, half, largest)
             low, high = self._limits(estimate, error, half, level)
             biased = replace(tests, bias=size * bias)
             best, worst = insertion_sets(biased, new, others, level)
-            columns: dict[str, Any] = {"bias": own, "low": low, "high": high}
-            columns |= {"rank_low": best[place], "rank_high": worst[place]}
+            columns: dict[str, Any] = {"bias": largest, "low": low, "high": high}
+            columns |= {
+                "rank_low": best[row_of_model],
+                "rank_high": worst[row_of_model],
+            }
             parts[size] = pd.DataFrame(columns, self._pair_index(first, second))
         table = pd.concat(parts, names=["gamma"]).reorder_levels([1, 2, 0])
         # Sizes of a pair side by side, pairs in the order of the contrasts.
@@ -191,9 +194,9 @@ class RankingResult(ScoreResult):
         margin = np.where(np.isfinite(error), np.abs(estimate), np.nan)
         half = half_width_to_zero(estimate, error, level, self.scale_z)
         # All of the difference where it has no error.
-        some, room = np.isfinite(error) & (error > 0), margin.copy()
-        room[some] = error[some] * largest_bias(
-            half[some] / error[some], level, df[some]
+        has_error, room = np.isfinite(error) & (error > 0), margin.copy()
+        room[has_error] = error[has_error] * largest_bias(
+            half[has_error] / error[has_error], level, df[has_error]
         )
         return pd.DataFrame(
             {"difference": estimate, "margin": margin, "room": room},
@@ -349,13 +352,13 @@ class RankingResult(ScoreResult):
         """
         check_whole("tau", tau, 1, len(self.models) - 1)
         scores, error, _ = self.moments
-        known = np.isfinite(scores) & np.isfinite(error)
-        draws = self._joint_errors(DRAWS).posterior(scores)[known]
+        has_error = np.isfinite(scores) & np.isfinite(error)
+        draws = self._joint_errors(DRAWS).posterior(scores)[has_error]
         # Draws of all scores, (n_known, n_draws); the best ``tau`` models of each draw.
         best = np.argsort(-draws, axis=0, kind="stable")[:tau]
         probability = np.full(len(self.models), np.nan)
         counts = np.bincount(best.ravel(), minlength=len(draws))
-        probability[known] = counts / draws.shape[1]
+        probability[has_error] = counts / draws.shape[1]
         return pd.Series(probability, index=self._index, name="probability")
 
     def leaderboard(

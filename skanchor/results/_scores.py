@@ -86,12 +86,14 @@ class ModelResult:
 
         All text is escaped.
         """
-        board = self.leaderboard()
-        new = board.index[board["is_new"]][:SHOWN]
-        shown = board[board.index.isin([*board.index[:SHOWN], *new])]
+        table_of_all = self.leaderboard()
+        new = table_of_all.index[table_of_all["is_new"]][:SHOWN]
+        shown = table_of_all[
+            table_of_all.index.isin([*table_of_all.index[:SHOWN], *new])
+        ]
         names = [printable(str(model)) for model in shown.index]
         table = shown.set_axis(names).to_html(border=0, float_format="{:.3f}".format)
-        more = len(board) - len(shown)
+        more = len(table_of_all) - len(shown)
         tail = f"\n<p>And {more} more: see leaderboard().</p>" if more else ""
         return f"<p>{escape(printable(self._head()))}</p>\n{table}{tail}"
 
@@ -392,14 +394,14 @@ class ScoreResult(ModelResult):
         DataFrame
             ``score``, ``standard_error``, ``low`` and ``high`` in logits, by model.
         """
-        everyone, fixed = np.arange(len(self.models)), None
+        all_models, fixed = np.arange(len(self.models)), None
         if relative_to is None:
             score, error, df = self.moments
         else:
-            fixed = np.full_like(everyone, self._index.get_loc(relative_to))
-            score, error, df = self._pairs(everyone, fixed)
+            fixed = np.full_like(all_models, self._index.get_loc(relative_to))
+            score, error, df = self._pairs(all_models, fixed)
         limits = self._interval(score, error, df, level)
-        low, high = self._with_limits(everyone, fixed, limits, level)
+        low, high = self._with_limits(all_models, fixed, limits, level)
         columns = {"score": score, "standard_error": error, "low": low, "high": high}
         return pd.DataFrame(columns, index=self._index)
 

@@ -195,8 +195,8 @@ class JointErrors:
             ratio = deepcopy(state).chisquare(df, n_draws) / df
         with limited_threads(threads_for(len(covariance))):
             sampling_errors, item_errors = (
-                _symmetric_root(part)[:, order] @ own
-                for part, own in zip((covariance - items, items), noise, strict=True)
+                _symmetric_root(part)[:, order] @ draws
+                for part, draws in zip((covariance - items, items), noise, strict=True)
             )
         return cls(covariance, items, sampling_errors, item_errors, ratio)
 

@@ -37,8 +37,8 @@ def of_result(
     @wraps(method)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Found:
         check_is_fitted(self)
-        found: Found = getattr(self.result_, method.__name__)(*args, **kwargs)
-        return found
+        value: Found = getattr(self.result_, method.__name__)(*args, **kwargs)
+        return value
 
     return call
 

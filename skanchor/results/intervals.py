@@ -60,15 +60,15 @@ def bias_aware_quantile(bias: Array, level: float, df: Array) -> Array:
         that of Armstrong and Kolesar (2018, "Optimal inference in a class of
         regression models", Econometrica 86).
     """
-    known = t_quantile(level, df)
+    unbiased = t_quantile(level, df)
     # k lies between bias + the one-sided and bias + the two-sided quantile.
     least = t_quantile(2.0 * level - 1.0, df)
-    found = _root(
+    quantile = _root(
         lambda k: t_distribution(df, k - bias) - t_distribution(df, -k - bias) - level,
         bias + least,
-        bias + known,
+        bias + unbiased,
     )
-    return np.where(bias > 0, found, known)
+    return np.where(bias > 0, quantile, unbiased)
 
 
 def largest_bias(quantile: Array, level: float, df: Array) -> Array:
@@ -87,15 +87,15 @@ def largest_bias(quantile: Array, level: float, df: Array) -> Array:
         Largest bias in standard errors; zero where even without bias the interval is
         as wide.
     """
-    known, least = t_quantile(level, df), t_quantile(2.0 * level - 1.0, df)
-    found = _root(
+    most, least = t_quantile(level, df), t_quantile(2.0 * level - 1.0, df)
+    bias = _root(
         lambda b: (
             level - t_distribution(df, quantile - b) + t_distribution(df, -quantile - b)
         ),
-        np.maximum(quantile - known, 0.0),
+        np.maximum(quantile - most, 0.0),
         np.maximum(quantile - least, 0.0),
     )
-    return np.where(quantile > known, found, 0.0)
+    return np.where(quantile > most, bias, 0.0)
 
 
 def _root(rising: Callable[[Array], Array], low: Array, high: Array) -> Array:
@@ -135,10 +135,10 @@ def limits_on_log_scale(
     low, high : ndarray
         The symmetric limits, in the limit of large ``scale_z``.
     """
-    known, outer, inner = _parts_of_scale(estimate, error, level, scale_z)
+    symmetric, outer, inner = _parts_of_scale(estimate, error, level, scale_z)
     # What overflows has no limit.
     with np.errstate(over="ignore"):
-        square = (half - known) * (half + known)
+        square = (half - symmetric) * (half + symmetric)
         outer, inner = (np.sqrt(np.maximum(square + x**2, 0.0)) for x in (outer, inner))
     upward = estimate > 0
     low = estimate - np.where(upward, inner, outer)
@@ -164,9 +164,9 @@ def half_width_to_zero(
     size = np.abs(estimate)
     if not 0.0 < scale_z < np.inf:
         return size
-    known, _, inner = _parts_of_scale(estimate, error, level, scale_z)
+    symmetric, _, inner = _parts_of_scale(estimate, error, level, scale_z)
     # The limit nearer to zero lies off by the root of half^2 - known^2 + inner^2.
-    return np.sqrt(np.maximum(size**2 + known**2 - inner**2, 0.0))
+    return np.sqrt(np.maximum(size**2 + symmetric**2 - inner**2, 0.0))
 
 
 def _parts_of_scale(
@@ -201,11 +201,14 @@ def relative_spread(scores: Array, reference: Array) -> float:
     float
         Slope of the scores in the reference, both centred; one without any spread.
     """
-    known = np.isfinite(scores) & np.isfinite(reference)
-    if not known.any():
+    is_finite = np.isfinite(scores) & np.isfinite(reference)
+    if not is_finite.any():
         return 1.0
-    own, other = (each[known] - each[known].mean() for each in (scores, reference))
-    return float(own @ other / (other @ other)) if other.any() else 1.0
+    scores, reference = scores[is_finite], reference[is_finite]
+    direction = reference - reference.mean()
+    if not direction.any():
+        return 1.0
+    return float((scores - scores.mean()) @ direction / (direction @ direction))
 
 
 def satterthwaite(total: Array, items: Array, item_df: float) -> Array:
@@ -224,8 +227,10 @@ def satterthwaite(total: Array, items: Array, item_df: float) -> Array:
         At least one; infinite without an item part.
     """
     df = np.full(np.shape(total), np.inf)
-    some = items > 0
-    df[some] = np.maximum(item_df * (total[some] / items[some]) ** 2, 1.0)
+    has_items = items > 0
+    df[has_items] = np.maximum(
+        item_df * (total[has_items] / items[has_items]) ** 2, 1.0
+    )
     return df
 
 

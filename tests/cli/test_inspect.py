@@ -83,6 +83,15 @@ def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     assert sorted(map(sorted, parts)) == [["u", "v"], ["x", "y"]]
 
 
+def test_columns_of_ratings_go_by_their_names_in_the_file(run, tmp_path):
+    rows = [(f"p{n}", model, n % 4) for n in range(9) for model in ("x", "y", "z")]
+    table = pd.DataFrame(rows, columns=["task", "System", "rating"])
+    table = table.assign(judge="human", response="text", length=3)
+    table.to_csv(path := tmp_path / "ratings.csv", index=False)
+    found = json.loads(run("inspect", path, "--no-new", "--json")[1])
+    assert found["ignored"] == ["task", "length"]
+
+
 def test_a_misspelt_role_is_refused(run, battles):
     code, _, (error,) = run("inspect", battles, "--columns", "judge=judg")
     assert code == 2 and "a role is one of model_a, model_b, winner" in error

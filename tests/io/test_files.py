@@ -97,7 +97,8 @@ def test_standard_input_and_pipes(tmp_path, monkeypatch):
 
 BAD = {
     "empty.csv": (b"", "it is empty"),
-    "ragged.csv": (HEAD + ROW + b"x,y\n" + ROW + b"x\n", "line 3 has 2 cells for 4"),
+    "ragged.csv": (HEAD + ROW + b"x,y\n" + ROW + b"x\n",
+                   "line 3 has 2 cells for 4 .*--drop-invalid"),
     "broken.jsonl": (LINES + b"{\n}{\n", r"line 4 is no JSON .*; 2 of 5 lines cannot"),
     "broken.json": (b'[{"a": 1}, ', "Expecting value"),
     "array.jsonl": (b'{"a": 1}\n[1]\n', r"record 1 is \[1\], not an object"),

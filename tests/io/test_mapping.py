@@ -174,6 +174,8 @@ ASKED = {
     "n_tie.csv": (COUNTS.rename(columns={"ties": "n_tie"}), "what column 'n_tie' holds",
                   {"columns": {"n_tie": "ties"}}),
     # Words that nobody could know.
+    "not.csv": (named(outcome=words("!A", "B", "tie")), "outcome '!A' in 5 rows",
+                {"outcomes": {"!A": A}}),
     "degrees.csv": (named(outcome=words("A is much better", "B is better", "tie")),
                     "outcome 'A is much better' in 5 rows",
                     {"outcomes": {"A is much better": A}}),
@@ -526,10 +528,19 @@ def test_outcomes_in_a_column_of_an_unknown_name_are_asked_about(name):
         ("simulated human", "?"),
         ("human-like LLM", "?"),
         ("expert gpt", "?"),
+        ("non-human", "?"),
+        ("!human", "?"),
+        ("~gpt-4", "?"),
     ],
 )
 def test_labels_that_may_mean_people_or_a_model_are_asked_about(label, meaning):
     assert Mapping.propose(T.assign(judge=label)).judges[label].meaning == meaning
+
+
+@pytest.mark.parametrize("sign", ["!A", "[[!A]]", "-Response 1", "~model_a", "A!>B"])
+def test_outcomes_with_a_sign_that_may_negate_them_are_asked_about(sign):
+    outcomes = Mapping.propose(named(outcome=words(sign, "B!", "Tie."))).outcomes
+    assert [outcomes[one].meaning for one in (sign, "B!", "Tie.")] == ["?", B, TIE]
 
 
 def test_a_score_of_minus_one_is_no_score_of_a_side():
