@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
@@ -13,7 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_params,
+)
 
 from skanchor._battles import align, decide_roles
 from skanchor._crossfit.parallel import run_plan
@@ -33,14 +37,14 @@ from skanchor.warning_log import WarningLog, unheard, warn_of_data
 
 @validate_params(
     {
-        "methods": [Mapping],
+        "method": [HasMethods(["fit", "get_params"])],
         "weights": [StrOptions(set(WEIGHTS))],
         "n_resamples": [Interval(Integral, 2, None, closed="left")],
     },
     prefer_skip_nested_validation=False,
 )
 def bootstrap(
-    methods: Mapping[str, BaseEstimator],
+    method: BaseEstimator,
     X: Battles,
     y: ArrayLike,
     *,
@@ -51,13 +55,13 @@ def bootstrap(
     n_jobs: int | None = None,
     random_state: Seed = None,
     verbose: int = 0,
-) -> dict[str, BootstrapResult]:
-    """Refit methods on resamples that all of them share.
+) -> BootstrapResult:
+    """Refit a method on resamples, which are the same for all methods at one seed.
 
     Parameters
     ----------
-    methods : mapping from str to estimator
-        Unfitted methods by name. Which models are new is decided once, on all rows.
+    method : estimator
+        Unfitted. Which models are new is decided once, on all rows.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -71,7 +75,7 @@ def bootstrap(
         rows as independent.
     weights : {"importance", "frequency"}, default="importance"
         Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal rows,
-        each of which is drawn by itself. The same holds if a method has this setting.
+        each of which is drawn by itself. The same holds if the method has this setting.
     n_resamples : int, default=500
         Number of resamples.
     n_jobs : int, optional
@@ -84,8 +88,7 @@ def bootstrap(
 
     Returns
     -------
-    dict of BootstrapResult
-        Refits of each method, by its name.
+    BootstrapResult
 
     Warns
     -----
@@ -94,29 +97,26 @@ def bootstrap(
 
     Examples
     --------
-    >>> from skanchor.baselines import DirectScore, HistoricalPPI
+    >>> from skanchor.baselines import HistoricalPPI
     >>> from skanchor.bootstrap import bootstrap
     >>> from skanchor.simulation import simulate_battles
     >>> data = simulate_battles(random_state=0)
-    >>> methods = {"plug-in": DirectScore(), "PPI": HistoricalPPI()}
-    >>> refits = bootstrap(methods, data.X, data.y, n_resamples=20, random_state=0)
-    >>> bool(0.05 < refits["PPI"].standard_errors["new-model"] < 0.2)
+    >>> ppi = HistoricalPPI()
+    >>> refits = bootstrap(ppi, data.X, data.y, n_resamples=20, random_state=0)
+    >>> bool(0.05 < refits.standard_errors["new-model"] < 0.2)
     True
     """
-    if not methods:
-        return {}
     with WarningLog() as log:
         # Prompts are drawn, or rows, and raters are not.
         sample = Sample.admit(X, y, sample_weight, groups).without_raters()
-        rules = RowRules.of(*methods.values())
+        rules = RowRules.of(method)
         counts = rules.counts or weights == "frequency"
         sample = replace(rules, counts=counts).apply(sample)
     log.issue()
     # Outcomes are encoded in [0, 1] by now, whatever their labels were.
-    given = sample.X.with_columns(named=True), sample.y, sample.weight, sample.groups
-    fitted = {name: clone(method).fit(*given) for name, method in methods.items()}
-    new_models = next(iter(fitted.values())).new_models_.tolist()
-    X = decide_roles(given[0], sample.weight, new_models)
+    X = sample.X.with_columns(named=True)
+    fitted: Any = clone(method).fit(X, sample.y, sample.weight, sample.groups)
+    X = decide_roles(X, sample.weight, fitted.new_models_.tolist())
     # Rows that are used, those of a source and of a pair within it side by side.
     sample = sample.with_battles(X)[np.flatnonzero(sample.counts)]
     X = sample.X
@@ -134,54 +134,45 @@ def bootstrap(
         verbose=verbose,
         description="resamples",
     )
-    results = {}
-    for name, method in fitted.items():
-        replicates = np.concatenate([block[name] for block in blocks])
-        found = BootstrapResult(
-            method,
-            method.models_,
-            method.result_.is_new,
-            method.result_.all_scores.to_numpy(np.float64),
-            replicates,
+    is_new, values = fitted.result_.is_new, fitted.result_.all_scores.to_numpy(float)
+    replicates = np.concatenate(blocks)
+    found = BootstrapResult(fitted, fitted.models_, is_new, values, replicates)
+    name = type(method).__name__
+    if n_resamples - found.failed < 2:
+        raise ValueError(
+            f"{name} could not be fitted on any of {n_resamples} resamples; some model "
+            "or judge has too few rows."
         )
-        if n_resamples - found.failed < 2:
-            raise ValueError(
-                f"{name} could not be fitted on any of {n_resamples} resamples; some "
-                "model or judge has too few rows."
-            )
-        if found.failed:
-            warn_of_data(
-                "failed-resamples",
-                (),
-                f"{name} could not be fitted on {found.failed} of {n_resamples} "
-                "resamples, which lack a model or a judge or leave the models "
-                "unconnected. They are left out of the intervals.",
-            )
-        results[name] = found
-    return results
+    if found.failed:
+        warn_of_data(
+            "failed-resamples",
+            (),
+            f"{name} could not be fitted on {found.failed} of {n_resamples} resamples, "
+            "which lack a model or a judge or leave the models unconnected. They are "
+            "left out of the intervals.",
+        )
+    return found
 
 
 def _run_block(
-    sample: Sample, fitted: dict[str, Any], resampler: Resampler, number: int, most: int
-) -> dict[str, Array]:
-    """Values (n, n_models) of every method on the first resamples of a block.
+    sample: Sample, fitted: Any, resampler: Resampler, number: int, most: int
+) -> Array:
+    """Values on the first resamples of a block, (n, n_models).
 
     They are NaN where a resample is refused.
     """
-    weights, values = resampler.draw(number)[:most], {}
+    weights = resampler.draw(number)[:most]
+    values = np.full((len(weights), len(fitted.models_)), np.nan)
+    method = clone(fitted).set_params(new_models=fitted.new_models_.tolist())
     # Warnings of a refit are about a resample, and not about the data.
     with warnings.catch_warnings(), unheard(Warning):
         warnings.simplefilter("ignore")
-        for name, method in fitted.items():
-            unfitted = clone(method).set_params(new_models=method.new_models_.tolist())
-            values[name] = np.full((len(weights), len(method.models_)), np.nan)
-            for row, weight in zip(values[name], weights, strict=True):
-                again = clone(unfitted)
-                # Starts from the fit of all rows.
-                with suppress(ValueError):
-                    again.fit_sample(sample.weighted(weight), method)
-                    scores = again.result_.all_scores.to_numpy(np.float64)
-                    row[:] = align(scores, again.models_, method.models_)
+        for row, weight in zip(values, weights, strict=True):
+            with suppress(ValueError):
+                # It starts from the fit of all rows.
+                again = clone(method).fit_sample(sample.weighted(weight), fitted)
+                scores = again.result_.all_scores.to_numpy(np.float64)
+                row[:] = align(scores, again.models_, fitted.models_)
     return values
 
 
@@ -335,16 +326,15 @@ class Bootstrapped(AroundMethod, RankingEstimator):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         method = self._method()
-        name = type(method).__name__
         refits = bootstrap(
-            {name: method},
+            method,
             **self._rows(sample),
             weights=self.weights,
             n_resamples=self.n_resamples,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=self.verbose,
-        )[name]
+        )
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, refits.models[refits.is_new]
         inner, inputs = self.estimator_.result_, sample.inputs

@@ -41,8 +41,8 @@ class BootstrapResult:
     >>> from skanchor.simulation import simulate_battles
     >>> data = simulate_battles(random_state=0)
     >>> refits = bootstrap(
-    ...     {"plug-in": DirectScore()}, data.X, data.y, n_resamples=20, random_state=0
-    ... )["plug-in"]
+    ...     DirectScore(), data.X, data.y, n_resamples=20, random_state=0
+    ... )
     >>> refits.replicates.shape
     (20, 11)
     >>> refits.conf_int(0.9, kind="percentile").columns.tolist()
@@ -54,13 +54,6 @@ class BootstrapResult:
     is_new: NDArray[np.bool_]
     estimates: Array
     replicates: Array
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}: {len(self.replicates)} refits of "
-            f"{type(self.estimator).__name__}, {self.failed} of them failed; "
-            f"{len(self.models)} models, {int(self.is_new.sum())} of them new"
-        )
 
     @property
     def _index(self) -> pd.Index:

@@ -241,13 +241,12 @@ def _row(
         # Near a fit of nearly the same votes, no errors are estimated.
         votes = sample[at[X.is_human[at]]]
         reference = BTLRegressor(bias=human.bias).fit_sample(votes, human)
-    others, size = human.scores_.drop(model).to_numpy(), len(human.models_)
-    # Contrast l with 1 at the model and -1 / (K - 1) elsewhere: sqrt(l' C l).
-    contrast = np.full(size, -1.0 / (size - 1))
-    contrast[human.scores_.index.get_loc(model)] = 1.0
+    # Of the K human scores, whose mean is zero, one less the mean of the others is
+    # K / (K - 1) of itself.
+    factor = len(human.models_) / (len(human.models_) - 1)
     row: dict[str, Any] = {
-        "true_score": human.scores_[model] - others.mean(),
-        "true_error": float(np.sqrt(contrast @ human.covariance_ @ contrast)),
+        "true_score": factor * human.scores_[model],
+        "true_error": factor * human.standard_errors_[model],
     }
     if hasattr(fitted, "scores_"):
         row["score"] = float(fitted.scores_[model])
@@ -264,7 +263,7 @@ def _row(
             quantile = (row["high"] - row["low"]) / 2.0 / error
         most = quantile * np.hypot(error, row["true_error"])
         row["compatible"] = bool(abs(row["score"] - row["true_score"]) <= most)
-    row["true_rank"] = insertion_rank(human.scores_[model], others)
+    row["true_rank"] = insertion_rank(human.scores_[model], human.scores_.drop(model))
     if "score" not in row:
         row["rank"] = int(fitted.ranks_[model])
     else:
@@ -302,7 +301,7 @@ def _fitted(
         warnings.simplefilter("always")
         # Outcomes are encoded in [0, 1] by now, whatever their labels were.
         given = {"sample_weight": chosen.weight, "groups": chosen.row_groups}
-        given = {f"{step}{name}": values for name, values in given.items()}
+        given = {step + name: values for name, values in given.items()}
         fitted.fit(battles, chosen.y, **given)
     found = [each.message for each in issued if isinstance(each.message, Warning)]
     return fitted if study.table is None else fitted[-1], found

@@ -46,22 +46,19 @@ def estimates(method, X, y, weight=None):
     return clone(method).fit(X, y, weight, groups=None).result_.estimates.ravel()
 
 
-def check_against_fits(methods, X, y):
-    """Of two groups a resample has one twice, the other twice, or each once."""
-    half = np.random.default_rng(0).permutation(len(y)) % 2
-    refits = bootstrap(methods, X, y, groups=half, n_resamples=8, random_state=0)
-    for name, method in methods.items():
-        fits = [estimates(method, X, y, weight) for weight in (2 * half, 2 - 2 * half)]
-        fits = np.array([estimates(method, X, y), *fits])
-        gaps = np.abs(refits[name].replicates[:, None] - fits).max(axis=2)
-        assert gaps.min(axis=1).max() < 1e-6, name
-        assert set(gaps.argmin(axis=1)) == {0, 1, 2}, name
-        assert gaps.max() > 0.01, name
-
-
 @QUIET
-def test_refits_are_fits_with_the_weights_of_the_resample(data):
-    check_against_fits(METHODS, data.X, data.y)
+@pytest.mark.parametrize("name", METHODS)
+def test_refits_are_fits_with_the_weights_of_the_resample(name, data):
+    """Of two groups a resample has one twice, the other twice, or each once."""
+    method, X, y = METHODS[name], data.X, data.y
+    half = np.random.default_rng(0).permutation(len(y)) % 2
+    refits = bootstrap(method, X, y, groups=half, n_resamples=8, random_state=0)
+    fits = [estimates(method, X, y, weight) for weight in (2 * half, 2 - 2 * half)]
+    fits = np.array([estimates(method, X, y), *fits])
+    gaps = np.abs(refits.replicates[:, None] - fits).max(axis=2)
+    assert gaps.min(axis=1).max() < 1e-6
+    assert set(gaps.argmin(axis=1)) == {0, 1, 2}
+    assert gaps.max() > 0.01
 
 
 @pytest.mark.parametrize(
@@ -81,8 +78,8 @@ def test_settings_reach_the_refits(method, data):
     # Of a single group each resample is the table, and its weights are one.
     whole = np.zeros(len(data.y))
     refits = bootstrap(
-        {"m": method}, data.X, data.y, groups=whole, n_resamples=2, random_state=1
-    )["m"]
+        method, data.X, data.y, groups=whole, n_resamples=2, random_state=1
+    )
     found = estimates(method, data.X, data.y)
     assert_allclose(refits.replicates, np.tile(found, (2, 1)), atol=1e-6)
     # The settings do change the scores.
@@ -90,19 +87,16 @@ def test_settings_reach_the_refits(method, data):
     assert np.abs(found - plain).max() > 1e-5
 
 
-def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
-    both = {"a": DirectScore(), "b": HistoricalPPI()}
-    options = dict(random_state=5, n_resamples=70)
-    one = bootstrap(both, data.X, data.y, **options)
+def test_seeds_do_not_depend_on_n_jobs_or_number(data):
+    def refitted(seed, number, **options):
+        options |= dict(random_state=seed, n_resamples=number)
+        return bootstrap(HistoricalPPI(), data.X, data.y, **options).replicates
+
+    one = refitted(5, 70)
     with joblib.parallel_config("threading"):
-        threads = bootstrap(both, data.X, data.y, n_jobs=2, **options)
-    assert_allclose(one["b"].replicates, threads["b"].replicates, rtol=0, atol=0)
-    alone = bootstrap({"b": HistoricalPPI()}, data.X, data.y, **options)
-    fewer = bootstrap(both, data.X, data.y, random_state=5, n_resamples=30)
-    other = bootstrap(both, data.X, data.y, random_state=6, n_resamples=30)
-    assert_allclose(one["b"].replicates, alone["b"].replicates, atol=1e-12)
-    assert_allclose(one["a"].replicates[:30], fewer["a"].replicates, atol=1e-12)
-    assert np.abs(other["a"].replicates - fewer["a"].replicates).max() > 0.01
+        assert_allclose(refitted(5, 70, n_jobs=2), one, rtol=0, atol=0)
+    assert_allclose(refitted(5, 30), one[:30], atol=1e-12)
+    assert np.abs(refitted(6, 30) - one[:30]).max() > 0.01
 
 
 def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
@@ -116,29 +110,20 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
     X, y = data.X[keep], data.y[keep]
     y = np.where(rare[keep], 0.5, y)
     with pytest.warns(DataWarning, match=r"could not be fitted on \d+ of 150"):
-        refits = bootstrap({"m": DirectScore()}, X, y, n_resamples=150,
-                           random_state=0)["m"]  # fmt: skip
+        refits = bootstrap(DirectScore(), X, y, n_resamples=150, random_state=0)
     # All three are missed with probability about exp(-3): 7.5 of 150.
     assert binom.ppf(1e-5, 150, 0.03) <= refits.failed <= binom.ppf(1 - 1e-5, 150, 0.08)
     assert np.isfinite(refits.conf_int()).all(axis=None)
 
 
 @pytest.mark.parametrize(
-    ("methods", "number", "message"),
-    [
-        *(
-            ({"m": JointBTL()}, bad, "'n_resamples' parameter")
-            for bad in (1, 2.5, True)
-        ),
-        ([JointBTL()], 2, "'methods' parameter of bootstrap"),
-    ],
+    "bad", [{"n_resamples": bad} for bad in (1, 2.5, True)] + [{"weights": "count"}]
 )
-def test_what_bootstrap_refuses(methods, number, message, data):
-    with pytest.raises(ValueError, match=message):
-        bootstrap(methods, data.X, data.y, n_resamples=number)
+def test_what_bootstrap_refuses(bad, data):
+    with pytest.raises(ValueError, match=f"'{next(iter(bad))}' parameter of bootstrap"):
+        bootstrap(JointBTL(), data.X, data.y, **bad)
 
 
 def test_progress_goes_to_the_error_stream(data, capsys):
-    bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=2, verbose=1)
+    bootstrap(JointBTL(), data.X, data.y, n_resamples=2, verbose=1)
     assert capsys.readouterr().out == ""
-    assert bootstrap({}, data.X, data.y) == {}
