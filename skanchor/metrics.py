@@ -248,11 +248,7 @@ def _limits(low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
     # "not <=" rather than ">", so that NaN is refused.
     bad = ~(lower <= upper)
     if bad.any():
-        at = int(np.argmax(bad))
-        raise ValueError(
-            f"{bad.sum()} of {bad.size} limits are NaN or out of order, the first "
-            f"({lower.flat[at]}, {upper.flat[at]})."
-        )
+        raise ValueError(f"{bad.sum()} of {bad.size} limits are NaN or out of order.")
     return lower, upper
 
 

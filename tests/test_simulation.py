@@ -189,7 +189,6 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
         ({"opponents": [10]}, "opponents must be a list of models, as numbers from 0"),
         ({"opponents": ["a"]}, "opponents must be a list of models"),
         ({"opponents": [[1, 2]]}, "opponents must be a list of models"),
-        ({"n_new_votes": 5}, "needs n_new_models of at least 2, got 1"),
     ],
 )
 def test_bad_parameters(params, message):

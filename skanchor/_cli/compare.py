@@ -102,7 +102,6 @@ def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any
         n_resamples,
         random_state=pipeline.random_state,
         new_models=pipeline.new_models,
-        weights=pipeline.weights,
     )
 
 

@@ -31,9 +31,6 @@ from skanchor.results.estimators import ScoreEstimator
 class Baseline(ComparisonEstimator):
     """A method that ranks new models among the historical ones."""
 
-    models_: NDArray[Any]
-    new_models_: NDArray[Any]
-    judges_: NDArray[Any]
     result_: Any
 
     def _conclude(
@@ -80,7 +77,8 @@ class OfVotes(Baseline):
         **ScoreEstimator._parameter_constraints,
         "btl": [BTLRegressor, None],
     }
-    _features: ClassVar[bool] = False
+    # Whether features of the responses are used.
+    _features = False
 
     def __init__(
         self,
@@ -93,14 +91,9 @@ class OfVotes(Baseline):
         self.new_models = new_models
         self.unseen = unseen
 
-    @property
-    def uses_features(self) -> bool:
-        """Whether the method uses the features of the responses."""
-        return self._features
-
     def _admit(self, sample: Sample) -> Sample:
         """Decide roles; leave out features that the method does not use."""
-        if not self.uses_features:
+        if not self._features:
             sample = sample.without_features()
         return admit_to_ranking(sample, self.new_models)
 
@@ -132,8 +125,8 @@ class OfJudges(OfVotes):
         **OfVotes._parameter_constraints,
         "calibrator": [JudgeCalibrator, None],
     }
-    # Whether judges have a bias, and whether all of them are one judge.
     _features = True
+    # Whether all judges are one judge.
     _pooled: ClassVar[bool] = False
 
     def __init__(
@@ -161,7 +154,7 @@ class OfJudges(OfVotes):
             # Codes 0, 1, ... become 0; -1 (human) and -2 (unknown) stay.
             one = np.array(["judges"], dtype=object)
             X = X.with_columns(judge=np.minimum(X.judge, 0), judges=one)
-        return X if self.uses_features else X.without_features()
+        return X if self._features else X.without_features()
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         return self.calibrator_.transform(self._as_calibrated(super()._annotate(X)))
@@ -170,8 +163,7 @@ class OfJudges(OfVotes):
 # ------------------------------------------------------------------------------ rows
 def in_mean_units(sample: Sample) -> Sample:
     """The rows with weights of mean one: decrements and squares have no unit."""
-    weight = sample.weight[sample.counts]
-    return sample.in_units(float(weight.mean())) if len(weight) else sample
+    return sample.in_units(float(sample.weight[sample.counts].mean()))
 
 
 def with_outcomes(sample: Sample, y: Array) -> Sample:

@@ -79,9 +79,7 @@ class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
         # BTLRegressor centres over all models. R = I - 1 h', with h one over the number
         # of historical models with a finite error there and zero at the others, centres
         # over those.
-        centre = np.where(X.is_new | unbounded, 0.0, 1.0)
-        if not centre.any():
-            centre = np.where(X.is_new, 0.0, 1.0)
+        centre = ~X.is_new if unbounded[~X.is_new].all() else ~(X.is_new | unbounded)
         recentre = np.eye(len(X.models)) - centre / centre.sum()
         self._conclude(
             sample.without_features(),
@@ -271,10 +269,9 @@ class PerJudgeBTL(TwoSteps):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)
         self.plug_in_average = plug_in_average
 
-    @property
-    def uses_features(self) -> bool:
-        """Whether the method uses the features of the responses."""
-        return self.plug_in_average
+    def _admit(self, sample: Sample) -> Sample:
+        self._features = self.plug_in_average
+        return super()._admit(sample)
 
     def _scores(self, sample: Sample) -> Array:
         X = sample.X
@@ -282,8 +279,6 @@ class PerJudgeBTL(TwoSteps):
         by_judge = []
         for m, slope in enumerate(X.sensitivities.tolist()):
             rows = sample.weighted(np.where(X.judge == m, sample.weight, 0.0))
-            if not rows.counts.any():
-                continue
             if self.plug_in_average:
                 # Models that the judge has not met get no score from it.
                 met = X.is_new & (X.appearances(rows.counts) > 0)

@@ -98,13 +98,12 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
             self._fit_votes(sample, start)
             self.calibrator_ = start.calibrator_
             known = sample.with_battles(start._annotate(X))
-        for judge, learner in self.calibrator_.biases_.items():
-            if X.features_left.shape[1] and linearity(learner) != "fixed":
-                raise BattlesError(
-                    f"{type(self).__name__} needs biases that are linear in their "
-                    f"coefficients, such as LinearBias, got {learner!r} for judge "
-                    f"{judge!r}."
-                )
+        learners = list(self.calibrator_.biases_.values())
+        if any(linearity(learner) != "fixed" for learner in learners):
+            raise BattlesError(
+                f"{type(self).__name__} needs biases that are linear in their "
+                f"coefficients, such as LinearBias, got {learners}."
+            )
         stages = PipelineFit.of(known, self.calibrator_)
         sources, first, layout = stages.sources, stages.fit, stages.layout
         if not self._has_votes:
@@ -257,7 +256,8 @@ class Oracle(Baseline, RankingEstimator):
                     f"simulate_battles(...).truth; {name!r} lacks {lacking[:5]}."
                 )
         # Centred over the historical models, like the scores of every method.
-        self._scores = self.truth["scores"] - self.truth["scores"].reindex(old).mean()
+        scores = truth["scores"] - truth["scores"].reindex(old).mean()
+        X = X.with_columns(scores=scores.reindex(X.models).to_numpy(np.float64))
         sample = placed(sample.with_battles(self._with_truth(X)))
         # Only rows of new models decide.
         weight = np.where(X.involves_new, sample.weight, 0.0)
@@ -268,7 +268,7 @@ class Oracle(Baseline, RankingEstimator):
         self._conclude(sample, fit.scores, covariance, unbounded)
 
     def _with_truth(self, X: Comparisons) -> Comparisons:
-        """Rows with the true scores, sensitivities, biases and item effects."""
+        """Rows with the true sensitivities, biases and item effects."""
         truth, biases = self.truth, np.zeros(len(X))
         effects = truth.get("item_effects")
         for m, judge in enumerate(X.judges.tolist()):
@@ -279,17 +279,11 @@ class Oracle(Baseline, RankingEstimator):
                 if effects is not None:
                     u = effects[judge].reindex(X.models).to_numpy(dtype=np.float64)
                     biases[cut.rows] += u[cut.left] - u[cut.right]
-        return X.with_columns(
-            scores=self._scores.reindex(X.models).to_numpy(dtype=np.float64),
-            sensitivities=truth["sensitivities"].reindex(X.judges).to_numpy(float),
-            biases=biases,
-        )
+        slopes = truth["sensitivities"].reindex(X.judges).to_numpy(np.float64)
+        return X.with_columns(sensitivities=slopes, biases=biases)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        scored = super()._annotate(X)
-        return self._with_truth(X).with_columns(
-            scores=scored.scores, new_models=scored.new_models
-        )
+        return self._with_truth(super()._annotate(X))
 
 
 def sandwich(

@@ -262,18 +262,14 @@ class SoftElo(OfVotes, ScoreEstimator):
         super().__init__(btl, new_models=new_models, unseen=unseen)
         self.margin = margin
 
-    @property
-    def uses_features(self) -> bool:
-        """Whether the method uses the features of the responses."""
-        return self.margin == "features"
-
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        self._features = self.margin == "features"
         known = self._fit_votes(self._admit(sample), start)
         X, y = known.X, known.y
         judged, margins = ~X.is_human, 2.0 * y - 1.0
-        if self.uses_features and not len(X.feature_names):
+        if self._features and not len(X.feature_names):
             raise BattlesError("margin='features' needs features of the responses.")
-        if self.uses_features:
+        if self._features:
             margins = (X.features_left - X.features_right).mean(axis=1)
         else:
             # Of a vote: the mean verdict on its pair, NaN where there is none.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -12,17 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    validate_params,
-)
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skanchor._battles import align, decide_roles
+from skanchor._checks import check_whole
 from skanchor._crossfit.parallel import run_plan
 from skanchor._sample.row_rules import RowRules
-from skanchor._sample.sample import WEIGHTS, Battles, Sample
+from skanchor._sample.sample import Battles, Sample
 from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._result import (
@@ -35,14 +30,6 @@ from skanchor.results.estimators import AroundMethod, RankingEstimator
 from skanchor.warning_log import WarningLog, unheard, warn_of_data
 
 
-@validate_params(
-    {
-        "method": [HasMethods(["fit", "get_params"])],
-        "weights": [StrOptions(set(WEIGHTS))],
-        "n_resamples": [Interval(Integral, 2, None, closed="left")],
-    },
-    prefer_skip_nested_validation=False,
-)
 def bootstrap(
     method: BaseEstimator,
     X: Battles,
@@ -50,7 +37,6 @@ def bootstrap(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = "auto",
-    weights: Literal["importance", "frequency"] = "importance",
     n_resamples: int = 500,
     n_jobs: int | None = None,
     random_state: Seed = None,
@@ -67,15 +53,14 @@ def bootstrap(
     y : array-like of shape (n_rows,)
         Outcomes.
     sample_weight : array-like of shape (n_rows,), optional
-        Row weights; a resample multiplies them by how often the row was drawn.
+        Row weights; a resample multiplies them by how often the row was drawn. If the
+        method or its BTLRegressor has ``weights="frequency"``, they are numbers of
+        equal rows, each of which is drawn by itself.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them. A group is drawn as a
         whole.
         By default the values of ``prompt_id``, if they repeat; None treats
         rows as independent.
-    weights : {"importance", "frequency"}, default="importance"
-        Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal rows,
-        each of which is drawn by itself. The same holds if the method has this setting.
     n_resamples : int, default=500
         Number of resamples.
     n_jobs : int, optional
@@ -106,12 +91,11 @@ def bootstrap(
     >>> bool(0.05 < refits.standard_errors["new-model"] < 0.2)
     True
     """
+    check_whole("n_resamples", n_resamples, 2)
     with WarningLog() as log:
         # Prompts are drawn, or rows, and raters are not.
         sample = Sample.admit(X, y, sample_weight, groups).without_raters()
-        rules = RowRules.of(method)
-        counts = rules.counts or weights == "frequency"
-        sample = replace(rules, counts=counts).apply(sample)
+        sample = RowRules.of(method).apply(sample)
     log.issue()
     # Outcomes are encoded in [0, 1] by now, whatever their labels were.
     X = sample.X.with_columns(named=True)
@@ -266,8 +250,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         Models to place; None leaves the choice to the method.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
-    weights : {"importance", "frequency"}, default="importance"
-        Meaning of ``sample_weight``, as in :func:`bootstrap`.
 
     Attributes
     ----------
@@ -298,7 +280,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         "kind": [StrOptions(set(KINDS))],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "weights": [StrOptions(set(WEIGHTS))],
     }
 
     def __init__(
@@ -312,7 +293,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         verbose: int = 0,
         new_models: Any = None,
         unseen: Literal["warn", "raise"] = "warn",
-        weights: Literal["importance", "frequency"] = "importance",
     ):
         self.estimator = estimator
         self.n_resamples = n_resamples
@@ -322,14 +302,12 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         self.verbose = verbose
         self.new_models = new_models
         self.unseen = unseen
-        self.weights = weights
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         method = self._method()
         refits = bootstrap(
             method,
             **self._rows(sample),
-            weights=self.weights,
             n_resamples=self.n_resamples,
             n_jobs=self.n_jobs,
             random_state=self.random_state,

@@ -143,19 +143,15 @@ class BootstrapResult:
             Columns ``rank``, ``low`` and ``high``, a row for each new model; 1 is best.
         """
         tail = (1.0 - check_level(level)) / 2.0
-        # Row 0 is the estimate, then come the refits; ranks has shape (n_new, 1 + n).
+        # Row 0 is the estimate, then come the refits; ranks has shape (1 + n, n_new).
         every = np.vstack([self.estimates, self.replicates[self._good]])
-        old = every[:, ~self.is_new]
-        ranks = np.stack(
-            [1 + (old > every[:, [g]]).sum(axis=1) for g in np.flatnonzero(self.is_new)]
-        )
+        old, new = every[:, None, ~self.is_new], every[:, self.is_new, None]
+        ranks = 1 + (old > new).sum(axis=2)
         # "inverted_cdf" gives ranks that occur, and no averages of two.
-        low = np.quantile(ranks[:, 1:], tail, axis=1, method="inverted_cdf")
-        high = np.quantile(ranks[:, 1:], 1.0 - tail, axis=1, method="inverted_cdf")
-        return pd.DataFrame(
-            {"rank": ranks[:, 0], "low": low.astype(int), "high": high.astype(int)},
-            index=self._index[self.is_new],
-        )
+        tails = [tail, 1.0 - tail]
+        low, high = np.quantile(ranks[1:], tails, axis=0, method="inverted_cdf")
+        columns = {"rank": ranks[0], "low": low, "high": high}
+        return pd.DataFrame(columns, self._index[self.is_new]).astype(int)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

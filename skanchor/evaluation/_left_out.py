@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,6 @@ def leave_one_model_out(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = "auto",
-    weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     level: float = 0.95,
     n_jobs: int | None = None,
@@ -60,14 +58,11 @@ def leave_one_model_out(
     y : array-like of shape (n_rows,)
         Outcomes.
     sample_weight : array-like of shape (n_rows,), optional
-        Row weights.
+        Row weights; what they mean is a setting of the estimator.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them.
         By default the values of ``prompt_id``, if they repeat; None treats
         rows as independent.
-    weights : {"importance", "frequency"}, optional
-        Meaning of ``sample_weight`` in the human fit; None means the meaning that it
-        has for the estimator.
     models : sequence of labels, optional
         Models to leave out; None means all with human rows.
     level : float, default=0.95
@@ -120,8 +115,8 @@ def leave_one_model_out(
     >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
     True
     """
-    study = _studied(estimator, X, y, sample_weight, groups, weights)
-    return _left_out(study, partial(_row, study, level), models, n_jobs, verbose)[0]
+    study = _studied(estimator, X, y, sample_weight, groups)
+    return _left_out(study, level, models, n_jobs, verbose)[0]
 
 
 class _Study(NamedTuple):
@@ -133,8 +128,6 @@ class _Study(NamedTuple):
         Unfitted.
     table : table or None
         What the transformers of a scikit-learn pipeline are fitted to.
-    counted : bool
-        Whether weights are numbers of equal rows.
     sample : Sample
         The rows.
     human : BTLRegressor
@@ -143,13 +136,12 @@ class _Study(NamedTuple):
 
     estimator: Any
     table: Any
-    counted: bool
     sample: Sample
     human: BTLRegressor
 
 
 def _studied(
-    estimator: Any, X: Battles, y: Any, sample_weight: Any, groups: Any, weights: Any
+    estimator: Any, X: Battles, y: Any, sample_weight: Any, groups: Any
 ) -> _Study:
     """Admit rows and fit their votes; leave out models whose score has no limit."""
     refuse_contexts(estimator, "leave_one_model_out")
@@ -166,14 +158,13 @@ def _studied(
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)
         rules = RowRules.of(estimator)
-        counted = rules.counts if weights is None else weights == "frequency"
-        if not counted:
+        if not rules.counts:
             warn_of_counts(sample)
         sample = treat_ties(sample, drop=rules.drops_ties)
         # A count of n stands for n rows, so that errors are those of the expanded
         # table.
-        rows, human = sample.expanded() if counted else sample, BTLRegressor(bias=bias)
-        human.fit_sample(rows)
+        rows = sample.expanded() if rules.counts else sample
+        human = BTLRegressor(bias=bias).fit_sample(rows)
         lost = human.models_[human.unbounded_].tolist()
         if lost:
             # Their bounded stand-ins for infinite scores would move the mean of the
@@ -186,19 +177,20 @@ def _studied(
             )
             bounded = human.models_[~human.unbounded_]
             sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
-            rows = sample.expanded() if counted else sample
+            rows = sample.expanded() if rules.counts else sample
             with WarningLog():
                 human = clone(human).fit_sample(rows)
     log.issue()
-    return _Study(estimator, X if is_staged else None, counted, sample, human)
+    return _Study(estimator, X if is_staged else None, sample, human)
 
 
 def _left_out(
     study: _Study,
-    row: Callable[[Any], Any],
+    level: float,
     models: Sequence[Hashable] | None,
     n_jobs: int | None,
     verbose: int,
+    errors: DifferenceErrors | None = None,
     issued: Iterable[Warning] = (),
 ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """Table of the models, a row each, and the parts of their errors.
@@ -212,8 +204,8 @@ def _left_out(
         raise BattlesError(
             f"Models {strangers} have no human rows that give them a true score."
         )
-    jobs, words = [(model,) for model in models], "models left out"
-    done = run_plan(row, jobs, n_jobs=n_jobs, verbose=verbose, description=words)
+    jobs, words = [(study, level, one, errors) for one in models], "models left out"
+    done = run_plan(_row, jobs, n_jobs=n_jobs, verbose=verbose, description=words)
     rows, parts, found = zip(*done, strict=True)
     # Fits of nearly the same rows warn of the same: each warning is issued once.
     with WarningLog() as log:
@@ -224,7 +216,7 @@ def _left_out(
 
 
 def _row(
-    study: _Study, level: float, model: Any, errors: DifferenceErrors | None = None
+    study: _Study, level: float, model: Any, errors: DifferenceErrors | None
 ) -> tuple[dict[str, Any], dict[str, Any], list[Warning]]:
     """Row of the table of a model, parts of its error, and warnings."""
     sample, human, X = study.sample, study.human, study.sample.X
@@ -314,9 +306,7 @@ def check_intervals(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = "auto",
-    weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
-    issued: Iterable[Warning] = (),
     level: float = 0.95,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -334,11 +324,9 @@ def check_intervals(
     estimator : estimator
         A method with standard errors. A fitted ``AnchorPipeline`` is tested with the
         treatment of item effects that it reports; an unfitted one chooses anew for each
-        model left out.
-    X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
+        model left out. The warnings of its fit are not repeated.
+    X, y, sample_weight, groups, models, level, n_jobs, verbose
         As in :func:`leave_one_model_out`.
-    issued : iterable of Warning, default=()
-        Warnings that have been issued already. Those of a fitted estimator are known.
 
     Returns
     -------
@@ -377,13 +365,11 @@ def check_intervals(
         # As the fitted pipeline reports. Fits of different models run in parallel, so
         # that each fit itself uses one core.
         unfitted.set_params(item_effects=treatment, n_jobs=None, verbose=0)
-    study, errors = _studied(unfitted, X, y, sample_weight, groups, weights), None
-    if study.counted == RowRules.of(unfitted).counts:
-        # Rows count as in the fit of votes.
-        errors = DifferenceErrors(study.sample, study.human, study.counted)
-    row = partial(_row, study, level, errors=errors)
-    issued = [*issued, *getattr(estimator, "warnings_", ())]
-    table, parts = _left_out(study, row, models, n_jobs, verbose, issued)
+    study = _studied(unfitted, X, y, sample_weight, groups)
+    counts = RowRules.of(unfitted).counts
+    errors = DifferenceErrors(study.sample, study.human, counts)
+    issued = getattr(estimator, "warnings_", ())
+    table, parts = _left_out(study, level, models, n_jobs, verbose, errors, issued)
     if "standard_error" not in table:
         raise TypeError(
             "Intervals can only be tested of a method with standard errors; use "

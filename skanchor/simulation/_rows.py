@@ -50,11 +50,6 @@ class Rows(NamedTuple):
         return pd.DataFrame(columns)
 
 
-def joined(*parts: Rows) -> Rows:
-    """Rows of all parts, one part after the other."""
-    return Rows(*map(np.concatenate, zip(*parts, strict=True)))
-
-
 @dataclass(frozen=True)
 class Design:
     """Judges, and models that each respond to a prompt by a tanh network."""
@@ -64,7 +59,7 @@ class Design:
     hidden: Array  # (n_items, N_HIDDEN, N_PROMPT)
     offset: Array  # (n_items, N_HIDDEN)
     output: Array  # (n_items, n_features, N_HIDDEN)
-    shift: Array  # (n_new, n_features)
+    shift: Array  # (n_items, n_features)
 
     @classmethod
     def draw(cls, rng: Rng, sizes: tuple[int, int, int, int], tau: float) -> Design:
@@ -76,14 +71,14 @@ class Design:
         n = n_models + n_new
         # A uniform direction for each new model; historical models are not shifted.
         direction = rng.normal(size=(n_new, width))
-        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        direction *= tau * np.sqrt(5) / np.linalg.norm(direction, axis=1, keepdims=True)
         return cls(
             n_models,
             n_judges,
             hidden=rng.normal(size=(n, N_HIDDEN, N_PROMPT)),
             offset=rng.normal(0, OFFSET_SD, size=(n, N_HIDDEN)),
             output=rng.normal(size=(n, width, N_HIDDEN)) / np.sqrt(N_HIDDEN),
-            shift=tau * np.sqrt(5) * direction,
+            shift=np.vstack([np.zeros((n_models, width)), direction]),
         )
 
     def history(self, rng: Rng, n: int, people: float) -> Rows:
@@ -103,23 +98,13 @@ class Design:
 
     def arrivals(self, rng: Rng, n: int, met: Array, by_people: bool = False) -> Rows:
         """Draw ``n`` rows of each new model against models that it has met."""
-        new = np.repeat(self.n_models + np.arange(len(self.shift)), n)
+        new = np.repeat(np.arange(self.n_models, len(self.shift)), n)
         opponent = met[rng.integers(len(met), size=new.size)]
         is_left = rng.random(new.size) < 0.5
         left, right = np.where(is_left, [new, opponent], [opponent, new])
         judge = np.full(new.size, HUMAN_CODE)
         if not by_people:
             judge = rng.integers(self.n_judges, size=new.size)
-        return self._answered(rng, left, right, judge)
-
-    def among_new(self, rng: Rng, n_votes: int, n_verdicts: int) -> Rows:
-        """Draw comparisons of new models with each other, those by people first."""
-        n = n_votes + n_verdicts
-        left, right = np.zeros((2, 0), dtype=np.intp)
-        if n:
-            left, right = self.n_models + np.array(_pairs(rng, n, len(self.shift)))
-        judge = rng.integers(self.n_judges, size=n)
-        judge[:n_votes] = HUMAN_CODE
         return self._answered(rng, left, right, judge)
 
     def _answered(self, rng: Rng, left: Array, right: Array, judge: Array) -> Rows:
@@ -130,8 +115,7 @@ class Design:
             inner = np.einsum("nhp,np->nh", self.hidden[items], prompts)
             active = np.tanh(inner + self.offset[items])
             mean = np.einsum("nfh,nh->nf", self.output[items], active)
-            is_new = items >= self.n_models
-            mean[is_new] += self.shift[items[is_new] - self.n_models]
+            mean += self.shift[items]
             features.append(mean + rng.normal(0, FEATURE_NOISE, mean.shape))
         return Rows(left, right, judge, *features)
 
