@@ -26,7 +26,7 @@ from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages, fit_stages
 from skanchor._diagnostics.arrivals import check_arrivals
-from skanchor._diagnostics.collect import ItemCheck, diagnose
+from skanchor._diagnostics.collect import OF_OVERLAP, ItemCheck, diagnose
 from skanchor._diagnostics.sums import FitSums
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.linalg import SymmetricSystem
@@ -148,7 +148,7 @@ class Inference:
 def sums_of(full: FullFit) -> FitSums:
     """Sums over all rows, with the dispersion of each source."""
     plug_in = full.chain.fit
-    noise = plug_in.without_item_effects().dispersions(without_items=True)
+    noise = plug_in.dispersions(without_items=True)
     return FitSums.of(plug_in.fit, plug_in.sources, full.sample.X.order, noise)
 
 
@@ -202,6 +202,13 @@ def with_undetermined_apart(
     later.hand_on()
     scores = pd.Series(full.chain.scores, X.models)
     result = others.extended(full.sample.X, scores, first.n_human, first.n_judge)
+    if result.diagnostics is not None and first.diagnostics is not None:
+        # Features that are far from those of the history may be why nothing is
+        # determined, so that overlap is that of all rows.
+        overlap = first.diagnostics.judges[OF_OVERLAP]
+        judges = result.diagnostics.judges.assign(**overlap)
+        diagnostics = replace(result.diagnostics, judges=judges)
+        result = replace(result, diagnostics=diagnostics)
     return with_open_rows(result, full, full.sample)
 
 

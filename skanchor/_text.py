@@ -8,14 +8,6 @@ from typing import Any
 
 # Longest word, and longest text, that is printed whole, in characters.
 _LONGEST_WORD, _LONGEST_TEXT = 400, 20_000
-_SINGULAR = {
-    "are copies of earlier ones": "is a copy of an earlier one",
-    "are": "is", "have": "has", "compare": "compares", "involve": "involves",
-}  # fmt: skip
-_ONE_OF_MANY = re.compile(
-    r"(?<![\w.,])1 ((?:human |judge |missing )?(?:row|vote|id|outcome))s\b"
-    rf"(?: ({'|'.join(_SINGULAR)})\b)?"
-)
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 
@@ -101,19 +93,4 @@ def printable(text: str) -> str:
         if char.isprintable() or char == "\n"
         else char.encode("unicode_escape").decode()
         for char in text
-    )
-
-
-def in_singular(text: str) -> str:
-    """Say of one row what a sentence says of several.
-
-    Examples
-    --------
-    >>> from skanchor._text import in_singular
-    >>> in_singular("1 rows have no judge, 21 rows no outcome.")
-    '1 row has no judge, 21 rows no outcome.'
-    """
-    return _ONE_OF_MANY.sub(
-        lambda found: f"1 {found[1]}" + (f" {_SINGULAR[found[2]]}" if found[2] else ""),
-        text,
     )

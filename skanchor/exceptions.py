@@ -12,7 +12,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
-from skanchor._text import brief, in_singular, printable
+from skanchor._text import brief, printable
 
 __all__ = [
     "BattlesError",
@@ -39,7 +39,7 @@ class _Message(Exception):  # noqa: N818 (the base of warnings, too)
         super().__init__(message)
 
     def __str__(self) -> str:
-        return in_singular(printable(brief(super().__str__())))
+        return printable(brief(super().__str__()))
 
 
 # --------------------------------------------------------------------------- warnings

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.testing import assert_allclose
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 
+from skanchor._battles import FeaturePairs
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import rejoined
+
+
+def make_pairs(seed=0, n=400, d=3):
+    """Pairs, a parametric column, outcomes of a curved bias, and weights."""
+    rng = np.random.default_rng(seed)
+    pairs = FeaturePairs(*(rng.normal(size=(2, n, d)) + 0.3))
+    delta = rng.normal(size=(n, 1))
+    y = (rng.random(n) < expit(true_logits(pairs, delta))) * 1.0
+    return pairs, delta, y, rng.exponential(size=n)
+
+
+def true_logits(pairs, delta=0.0):
+    """Logits of `make_pairs`, or without the column what the features add to them."""
+    first, second = (
+        np.sin(2 * x[:, 0]) + x[:, 1] ** 2 / 2 for x in (pairs.left, pairs.right)
+    )
+    return 1.3 * np.ravel(delta) + first - second
 
 
 class Wrapped(BaseEstimator):

@@ -13,9 +13,14 @@ from scipy.special import expit
 
 
 class Dense:
-    """A battles table as dense arrays in the order of ``models`` and ``judges``."""
+    """A battles table as dense arrays in the order of ``models`` and ``judges``.
 
-    def __init__(self, X, y, models, judges, new, position=False, features=None):
+    With a context of each model, the historical scores sum to zero in each.
+    """
+
+    def __init__(
+        self, X, y, models, judges, new, position=False, features=None, context=None
+    ):
         self.models, self.judges, self.new = list(models), list(judges), list(new)
         self.y = np.asarray(y, dtype=float)
         self.a = np.array([self.models.index(m) for m in X["model_a"]])
@@ -44,18 +49,18 @@ class Dense:
         self.position = position
         self.o = np.ones(len(X))
         is_new = np.array([m in self.new for m in self.models])
-        K = int((~is_new).sum())
-        # Any orthonormal basis of the zero-sum vectors will do.
-        B = null_space(np.ones((1, K)))
-        G = int(is_new.sum())
-        self.S = np.zeros((len(self.models), G + K - 1))
-        self.S[np.flatnonzero(is_new), np.arange(G)] = 1.0
-        self.S[~is_new, G:] = B
+        self.context = np.array(context or [""] * len(self.models))
+        self.S = np.eye(len(self.models))[:, is_new]
+        for one in np.unique(self.context):
+            at = np.flatnonzero(~is_new & (self.context == one))
+            # Any orthonormal basis of the zero-sum vectors will do.
+            B = null_space(np.ones((1, len(at))))
+            self.S = np.hstack([self.S, np.eye(len(self.models))[:, at] @ B])
         self.is_new = is_new
         self.Z = self.S[self.a] - self.S[self.b]
         self.arrival = is_new[self.a] | is_new[self.b]
         M = len(self.judges)
-        self.sizes = (G + K - 1, M, M if position else 0, M * d)
+        self.sizes = (self.S.shape[1], M, M if position else 0, M * d)
 
     def split(self, v):
         s, c, p, psi = np.split(v, np.cumsum(self.sizes)[:-1])
@@ -140,7 +145,11 @@ class Dense:
 
     def sources(self):
         keys = [
-            (m, tuple(sorted({int(i) for i in (a, b) if self.is_new[i]})))
+            (
+                m,
+                self.context[a],
+                tuple(sorted({int(i) for i in (a, b) if self.is_new[i]})),
+            )
             for m, a, b in zip(self.m, self.a, self.b, strict=True)
         ]
         names = sorted(set(keys))

@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 from scipy.special import expit
 
 from skanchor import BTLRegressor
+from skanchor.results import RankingResult
 from skanchor.simulation import simulate_battles
 
 KEYS = ["model_a", "model_b", "judge"]
@@ -33,6 +34,25 @@ small = drawn(n_models=5, n_judges=2, n_historical=900, n_new=120)
 biased = drawn(n_models=5, n_judges=2, n_historical=1200, n_new=100)
 # Judges like some models more than others.
 liked = drawn(n_models=6, n_judges=2, n_historical=1200, n_new=150, item_sd=0.3)
+
+
+def ranking(scores, covariance, n_new=1, names=None, **fields):
+    """A result made without a fit, of scores (models,) or (repeats, models).
+
+    The last models are new.
+    """
+    scores = np.atleast_2d(scores).astype(float)
+    n = scores.shape[1]
+    known = {
+        "models": np.array(names or [f"m{i}" for i in range(n)], dtype=object),
+        "is_new": np.arange(n) >= n - n_new,
+        "estimates": scores,
+        "covariances": np.reshape(covariance, (-1, n, n)).astype(float),
+        "unbounded": np.zeros(n, dtype=bool),
+        "n_human": np.full(n, 10),
+        "n_judge": np.full(n, 20),
+    }
+    return RankingResult(**(known | fields))
 
 
 # ------------------------------------------------------------------------------ style

@@ -64,14 +64,6 @@ def test_riesz_identities(position, n_new_models):
     assert debiaser.identity_error_ < 1e-10
 
 
-def test_scaling_scores_against_sensitivities_leaves_judge_rows_unchanged():
-    X = plugged(small())
-    scaled = X.with_columns(scores=3.0 * X.scores, sensitivities=X.sensitivities / 3.0)
-    judge = ~X.is_human
-    assert_allclose(scaled.logits()[judge], X.logits()[judge], atol=1e-12)
-    assert not np.allclose(scaled.logits()[~judge], X.logits()[~judge])
-
-
 @pytest.mark.parametrize("position", [False, True])
 @pytest.mark.parametrize("n_new_models", [1, 2])
 def test_cross_fit_equals_the_dense_reference(position, n_new_models, exact_folds):
@@ -274,31 +266,6 @@ def test_a_part_may_be_named_beside_its_parameters():
     # People have no bias of their own unless one is asked for.
     with pytest.raises(AttributeError, match="set_params"):
         BTLRegressor().set_params(bias__alpha=2.0)
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_a_ridge_of_human_scores_is_compared_fairly():
-    """The correction takes the ridge out of the scores; verdicts stay as likely."""
-    data = simulate_battles(random_state=0)
-    corrected, plug_in = (
-        AnchorPipeline(
-            BTLRegressor(alpha=0.1),
-            debiaser=debiaser,
-            item_effects="none",
-            random_state=0,
-        )
-        .fit(data.X, data.y)
-        .score(data.X, data.y)
-        for debiaser in (None, "passthrough")
-    )
-    assert corrected == pytest.approx(plug_in, abs=0.05)
-
-
-def test_summary_counts_the_rows_of_a_judge():
-    data = small()
-    summary = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y).summary()
-    assert summary.loc["judge-1", "rows"] == (data.X.judge == "judge-1").sum()
-    assert summary["agreement"].between(0.5, 1.0).all()
 
 
 # --------------------------------------------------------------------------- statistics

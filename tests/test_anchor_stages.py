@@ -21,7 +21,7 @@ from skanchor.exceptions import BattlesError
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skanchor.exceptions.DiagnosticWarning",
     # Before the arrivals are scored, their rows have no score.
-    "ignore:.* rows involve models without a score:skanchor.exceptions.DataWarning",
+    "ignore:Rows of models without a score:skanchor.exceptions.DataWarning",
 )
 STAGES = ("btl", "calibrator", "arrival", "debiaser")
 METHODS = ("predict", "predict_proba", "decision_function", "win_probability")

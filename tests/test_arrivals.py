@@ -8,7 +8,7 @@ from reference import Dense
 from scipy.special import expit
 
 from skanchor import ArrivalScorer, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
 
@@ -100,32 +100,6 @@ def test_unweighted_residuals_sum_to_zero(warm, meet):
     assert np.abs(likelihood.scores_ - scorer.scores_).max() > 1e-4
 
 
-def test_opponent_without_score_is_named():
-    X, y, new = make_data()
-    scored, _ = chain(X, y, new)
-    lost = scored.with_columns(
-        scores=np.where(scored.models == "model-02", np.nan, scored.scores)
-    )
-    with pytest.raises(BattlesError, match=r"without a score: \['model-02'\]"):
-        ArrivalScorer().fit(lost, y)
-
-
-def test_predict_and_unseen():
-    X, y, new = make_data()
-    encoded, scorer = chain(X, y, new)
-    p = scorer.win_probability(encoded)
-    assert_allclose(p, expit(scorer.transform(encoded).logits()))
-    assert_allclose(scorer.predict_proba(encoded), np.column_stack([1 - p, p]))
-    # A model that no stage has scored: one half, told.
-    blank = np.where(encoded.models == "model-01", np.nan, encoded.scores)
-    lost = encoded.with_columns(scores=blank)
-    hit = (X["model_a"] == "model-01") | (X["model_b"] == "model-01")
-    with pytest.warns(DataWarning, match="model-01"):
-        assert_allclose(scorer.win_probability(lost)[hit], 0.5)
-    with pytest.raises(BattlesError, match="model-01"):
-        scorer.set_params(unseen="raise").win_probability(lost)
-
-
 def test_no_new_models_and_bad_parameters():
     X, y, _ = make_data()
     history = (X["judge"] == "human").to_numpy() | ~(
@@ -146,6 +120,16 @@ def test_no_new_models_and_bad_parameters():
         ArrivalScorer().fit(scored, y)
     with pytest.raises(BattlesError, match="no row that it models"):
         chain(X, y)[1].score(scored[:0], y[:0])
+
+
+def test_opponent_without_score_is_named():
+    X, y, new = make_data()
+    scored, _ = chain(X, y, new)
+    lost = scored.with_columns(
+        scores=np.where(scored.models == "model-02", np.nan, scored.scores)
+    )
+    with pytest.raises(BattlesError, match=r"without a score: \['model-02'\]"):
+        ArrivalScorer().fit(lost, y)
 
 
 def test_new_model_without_rows_is_named():

@@ -231,40 +231,6 @@ def test_bare_arrays_follow_label_order(labels, won):
     assert set(btl.predict(X)) <= set(labels)
 
 
-def test_unseen_models():
-    X, y, _ = make_table(12)
-    btl = BTLRegressor().fit(X, y)
-    table = pd.DataFrame(
-        {"model_a": ["m0", "new", "new"], "model_b": ["m1", "m1", "old"]}
-    )
-    with pytest.warns(DataWarning, match=r"2 rows .*\['new', 'old'\]"):
-        p = btl.win_probability(table)
-    assert_allclose(p, [btl.win_probability(table[:1])[0], 0.5, 0.5])
-    btl.set_params(unseen="raise")
-    with pytest.raises(BattlesError, match="'new'"):
-        btl.predict(table)
-    # Rows whose two models are both outside the vocabulary are not one model twice.
-    encoded = Comparisons.from_battles(table).relabel(btl.models_, np.array([]))
-    with pytest.raises(BattlesError, match="2 rows involve models without a score"):
-        btl.predict_proba(encoded)
-
-
-def test_self_comparisons():
-    X, y, _ = make_table(13)
-    more = pd.DataFrame({"model_a": ["m0", "solo"], "model_b": ["m0", "solo"]})
-    Z = pd.concat([X, more], ignore_index=True)
-    a = BTLRegressor().fit(X, y)
-    with pytest.warns(DataWarning, match=r"2 rows .* itself.*\['solo'\] appear in no"):
-        b = BTLRegressor().fit(Z, np.append(y, [1, 0]))
-    assert b.models_.tolist() == a.models_.tolist()
-    assert_allclose(a.scores_, b.scores_, atol=1e-12)
-    assert_allclose(a.covariance_, b.covariance_, atol=1e-12)
-    with pytest.warns(DataWarning, match="2 rows compare a model with itself"):
-        assert_allclose(b.win_probability(more), 0.5)
-    with pytest.raises(BattlesError, match="No human row"):
-        BTLRegressor().fit(more, [1, 0])
-
-
 def test_few_steps_are_reported():
     X = pd.DataFrame({"model_a": ["x", "y", "z"], "model_b": ["y", "z", "x"]})
     X, y = pd.concat([X] * 3, ignore_index=True), [1, 1, 0, 1, 0, 1, 1, 1, 1]

@@ -7,17 +7,8 @@ import pandas as pd
 import pytest
 from fuzz import tables
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.preprocessing import PolynomialFeatures
 
-from skanchor import (
-    AnchorHistory,
-    AnchorPipeline,
-    JudgeCalibrator,
-    RieszDebiaser,
-    _cells,
-)
-from skanchor._cells import Cells
-from skanchor._sample.sample import Sample
+from skanchor import AnchorPipeline, JudgeCalibrator, _cells
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 
@@ -169,39 +160,6 @@ def test_tables_whose_rows_repeat(case, rows_alone):
                 assert_array_equal(part, same)
 
 
-@pytest.mark.parametrize("item_effects", ["none", "random"])
-def test_a_history_of_cells_is_that_of_the_rows(item_effects, rows_alone):
-    X, y, rng = bare()
-    late = X.eq("new-model").any(axis=1).to_numpy()
-    anchor = AnchorPipeline(random_state=0, cv=4, item_effects=item_effects)
-
-    def history():
-        found = AnchorHistory(anchor).fit(X[~late], y[~late])
-        first = found.place(X[late], y[late])
-        more = rng.permutation(np.flatnonzero(~late))[:200]
-        votes = more[X["judge"].to_numpy()[more] == "human"]
-        return (
-            found,
-            first,
-            found.update(X.iloc[votes], y[votes]).place(X[late], y[late]),
-        )
-
-    rng = np.random.default_rng(0)
-    found, *mine = history()
-    rows_alone()
-    rng = np.random.default_rng(0)
-    other, *theirs = history()
-    for name, value in found.state_.facts.items():
-        assert other.state_.facts[name] == value
-    assert_allclose(mine[0].scores, theirs[0].scores, atol=1e-7)
-    assert_allclose(mine[0].standard_errors, theirs[0].standard_errors, rtol=1e-7)
-    # An update draws the folds of all rows again, of cells in another order than of
-    # rows. Folds move a score by a fraction of its error, which hardly depends on them.
-    apart = np.abs(mine[1].scores - theirs[1].scores)
-    assert (apart < 0.5 * theirs[1].standard_errors).all()
-    assert_allclose(mine[1].standard_errors, theirs[1].standard_errors, rtol=0.02)
-
-
 def few_levels(seed):
     """A table of features with few levels, and settings of a fit."""
     rng = np.random.default_rng([11, seed])
@@ -232,24 +190,3 @@ def test_features_that_repeat(seed, rows_alone, monkeypatch):
     theirs = outcome(*given, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"human_bias": "linear"},
-        {"calibrator": JudgeCalibrator(bias=LinearBias(PolynomialFeatures(2)))},
-        {
-            "calibrator": JudgeCalibrator(
-                bias={"judge-1": "linear", "judge-2": "network"}
-            )
-        },
-        {"debiaser": RieszDebiaser("boosted")},
-    ],
-)
-def test_features_of_learners_that_see_rows_stay_rows(settings):
-    (X, y, _), _ = few_levels(0)
-    anchor = AnchorPipeline(**settings)
-    sample = Sample.admit(X, y)
-    cells = Cells.of(sample, by_features=anchor.stages().reads_sums)
-    assert cells.cell is None and cells.sample is sample

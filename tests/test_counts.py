@@ -16,11 +16,7 @@ from skanchor import (
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.evaluation import leave_one_model_out
-from skanchor.exceptions import (
-    BattlesError,
-    CountWarning,
-    DataWarning,
-)
+from skanchor.exceptions import BattlesError, CountWarning, DataWarning
 from skanchor.simulation import simulate_battles
 
 KEYS = ["model_a", "model_b", "judge"]
@@ -143,13 +139,6 @@ def test_whole_numbers_read_as_importance_are_told_once():
     assert "weights='frequency'" in str(told)
 
 
-@pytest.mark.parametrize("scale", [2.0, 0.7], ids=["equal", "fractional"])
-def test_weights_that_may_be_no_counts_are_not_told(scale):
-    X, y, n, _ = counted(item_effects=0.0)
-    weight = np.full(len(n), 2.0) if scale == 2.0 else scale * n
-    BTLRegressor().fit(X, y, sample_weight=weight)
-
-
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
@@ -232,15 +221,3 @@ def test_cells_that_are_no_counts_are_refused(tmp_path, cell):
         BattlesError, match=r"column 'wins' (should )?hold|no column is known"
     ):
         read_battles(path)
-
-
-def test_errors_of_votes_beside_judges_are_those_of_the_votes_one_by_one():
-    X, y, n, copies = counted()
-    anchor = AnchorPipeline(
-        weights="frequency", historical_fit="two-step", item_effects=None, cv=3
-    )
-    quiet(anchor.fit, X, y, sample_weight=n)
-    votes = copies[(X["judge"] == "human").to_numpy()[copies]]
-    alone = BTLRegressor().fit(X.iloc[votes].drop(columns="judge"), y[votes])
-    expected = alone.standard_errors_
-    assert_allclose(anchor.btl_.standard_errors_, expected, rtol=1e-9)

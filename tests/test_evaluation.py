@@ -1,5 +1,7 @@
 """Leaving models out, on simulated and on real battles."""
 
+import os
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
 from skanchor.baselines import JointBTL
+from skanchor.datasets import fetch_arena
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.metrics import (
@@ -61,20 +64,6 @@ def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
     most = quantile * np.hypot(table.standard_error, table.true_error)
     near = np.abs(table.score - table.true_score) <= most
     assert (table.compatible == near).all()
-
-
-def test_the_left_out_votes_are_not_seen(data):
-    model = data.truth.historical_models[0]
-    y = np.array(data.y)
-    votes = (data.X.judge == "human") & (
-        (data.X.model_a == model) | (data.X.model_b == model)
-    )
-    lies = np.where(votes, 1 - y, y)
-    estimator = AnchorPipeline(cv=3, random_state=0)
-    honest = leave_one_model_out(estimator, data.X, y, models=[model])
-    fooled = leave_one_model_out(estimator, data.X, lies, models=[model])
-    assert honest.score[model] == fooled.score[model]
-    assert honest.true_score[model] != fooled.true_score[model]
 
 
 def test_parallel_groups_weights_and_names(data):
@@ -129,9 +118,6 @@ def test_scorers_read_ties_and_names(data):
     assert brier_scorer(anchor, data.X, names) == pytest.approx(-np.mean((p - y) ** 2))
 
 
-PAPER = AnchorPipeline(
-    calibrator=JudgeCalibrator(position_effect=False), item_effects=None, random_state=0
-)
 POSITION = AnchorPipeline(
     calibrator=JudgeCalibrator(position_effect=True), random_state=0
 )
@@ -140,17 +126,20 @@ POSITION = AnchorPipeline(
 @pytest.mark.parametrize(
     ("estimator", "error", "places", "held", "width"),
     [
-        # Their widths follow the disagreement of the judges.
-        (PAPER, 0.137, 0.6, (6, 14), None),
         # 0.42 without the two models that judges disagree about.
         (POSITION, 0.119, 0.45, (18, 20), 0.48),
         (JointBTL(), 0.425, 1.4, (0, 20), None),
     ],
-    ids=["paper", "item-effects", "joint-btl"],
+    ids=["item-effects", "joint-btl"],
 )
-def test_arena_figures(arena_table, estimator, error, places, held, width):
+def test_arena_figures(estimator, error, places, held, width):
     """Figures of independent code, to the second digit."""
-    battles = arena_table[~arena_table.winner.str.startswith("tie")]
+    if not os.environ.get("SKANCHOR_DATA_MIRROR"):
+        pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
+    battles = fetch_arena().frame[
+        ["prompt_id", "model_a", "model_b", "judge", "winner"]
+    ]
+    battles = battles[~battles.winner.str.startswith("tie")]
     X, y = split_battles(battles)
     table = leave_one_model_out(estimator, X, y)
     assert len(table) == 20

@@ -6,12 +6,7 @@ from copy import copy
 import pytest
 
 from skanchor import exceptions
-from skanchor.exceptions import (
-    BattlesError,
-    SkanchorWarning,
-    locate,
-    located,
-)
+from skanchor.exceptions import BattlesError, SkanchorWarning, locate, located
 
 KINDS = [
     getattr(exceptions, name)

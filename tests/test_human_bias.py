@@ -162,11 +162,10 @@ def test_influence_is_the_derivative_by_a_weight(table):
     ],
     ids=["splines", "boosted", "network"],
 )
-@pytest.mark.parametrize("historical_fit", ["joint", "two-step"])
-def test_any_learner_serves(table, learner, historical_fit):
+def test_any_learner_serves(table, learner):
     data, y, _ = table
     linear = pipeline(cv=2).fit(data.X, y)
-    fitted = pipeline(cv=2, human_bias=learner, historical_fit=historical_fit)
+    fitted = pipeline(cv=2, human_bias=learner)
     quiet(fitted.fit, data.X, y)
     assert type(fitted.human_bias_) is type(learner)
     apart = abs(fitted.scores_ - linear.scores_).iloc[0]
@@ -179,23 +178,7 @@ def test_features_missing_on_votes_are_refused(table):
     X = data.X.copy()
     X.loc[X["judge"] == "human", "x2_a"] = np.nan
     AnchorPipeline(cv=2).fit(X, y)
-    with pytest.raises(BattlesError, match=r"'x2' contains NaN in \d+ human rows"):
-        pipeline(cv=2).fit(X, y)
-
-
-def test_a_table_without_features_is_refused(table):
-    data, y, _ = table
-    with pytest.raises(BattlesError, match="needs features of the responses"):
-        pipeline().fit(data.X[["model_a", "model_b", "judge"]], y)
-
-
-def test_separated_votes_are_refused():
-    data, y, _ = styled(n_historical=100, n_new=30, n_models=3)
-    X = data.X.copy()
-    human = (X["judge"] == "human").to_numpy()
-    X["x1_a"] = np.where(human, y, X["x1_a"])
-    X["x1_b"] = np.where(human, 1 - y, X["x1_b"])
-    with pytest.raises(BattlesError, match="separate the human votes"):
+    with pytest.raises(BattlesError, match=r"'x2' contains NaN in human rows"):
         pipeline(cv=2).fit(X, y)
 
 
@@ -237,3 +220,19 @@ def test_style_that_tells_models_apart_is_warned_of(table):
         X[f"x1_{side}"] = own + 0.02 * rng.normal(size=len(X))
     with pytest.warns(Warning, match=r"Historical model .* of the information on it"):
         pipeline(item_effects=None).fit(X, y)
+
+
+def test_a_table_without_features_is_refused(table):
+    data, y, _ = table
+    with pytest.raises(BattlesError, match="needs features of the responses"):
+        pipeline().fit(data.X[["model_a", "model_b", "judge"]], y)
+
+
+def test_separated_votes_are_refused():
+    data, y, _ = styled(n_historical=100, n_new=30, n_models=3)
+    X = data.X.copy()
+    human = (X["judge"] == "human").to_numpy()
+    X["x1_a"] = np.where(human, y, X["x1_a"])
+    X["x1_b"] = np.where(human, 1 - y, X["x1_b"])
+    with pytest.raises(BattlesError, match="separate the human votes"):
+        pipeline(cv=2).fit(X, y)

@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import warnings
 from pathlib import Path
 
@@ -201,9 +200,8 @@ def test_warnings_of_workers_are_issued_once(data):
     assert messages.count("loud learner") == 3, messages
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_exception_names_the_fold(data, n_jobs):
-    estimator = loud("raise", n_jobs=n_jobs)
+def test_exception_names_the_fold(data):
+    estimator = loud("raise")
     with pytest.raises(LookupError, match=r"Fold \d: Bias of judge 'judge-1': no such"):
         estimator.fit(data.X, data.y)
     with pytest.raises(NotFittedError):
@@ -288,21 +286,6 @@ def test_nested_parallel_search(data):
     found = search.fit(data.X, data.y).cv_results_["mean_test_score"]
     expected = alone.fit(data.X, data.y).cv_results_["mean_test_score"]
     assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_fits_in_threads_do_not_meet(data, anchor):
-    results = []
-
-    def work():
-        results.append(make().fit(data.X, data.y))
-
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for other in results:
-        assert_same(other, anchor)
 
 
 # --------------------------------------------------------------------- metadata routing

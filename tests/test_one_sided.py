@@ -6,9 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import binom
-from tables import plan_of
 
-from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.baselines import HumanOnly
 from skanchor.reports import to_dict
 from skanchor.simulation import simulate_battles
@@ -90,13 +89,6 @@ def test_a_pipeline_says_what_the_regression_and_the_baseline_say():
         assert_allclose(human.conf_int(0.9), limits[-1:], atol=1e-6)
 
 
-def test_wins_mirror_losses():
-    X, y = votes()
-    down, up = (BTLRegressor().fit(X, outcomes) for outcomes in (y, 1 - y))
-    limits = -up.conf_int()[["high", "low"]].set_axis(["low", "high"], axis=1)
-    assert_allclose(down.conf_int(), limits, atol=1e-6)
-
-
 def test_weights_have_no_unit_and_counts_are_rows():
     X, y = votes()
     high = BTLRegressor().fit(X, y).conf_int().loc["lost", "high"]
@@ -141,12 +133,6 @@ def test_others_rank_as_without_a_model_that_lost_all(among):
     assert board["rank"]["lost"] > board["rank"].drop("lost").max()
 
 
-def test_few_losses_prove_little():
-    X, y = votes(n_lost=3)
-    ranks = AnchorPipeline(new_models=[]).fit(X, y).rank_sets(among="board").loc["lost"]
-    assert ranks["low"] == 1 and ranks["high"] == 5
-
-
 def test_groups_of_models_that_lose_to_the_others_keep_their_order():
     """Two that beat each other and lose to the rest have limits, too."""
     X, y = votes(n_lost=120)
@@ -165,7 +151,7 @@ def test_groups_of_models_that_lose_to_the_others_keep_their_order():
 
 def test_coverage_of_the_limit():
     """Winless once in eight tables, where a chi-square limit would miss each time."""
-    n, n_tables = 20, 300
+    n, n_tables = 20, 160
     score = -2.31
     miss = winless = 0
     for seed in range(n_tables):
@@ -241,22 +227,3 @@ def test_verdicts_of_a_judge_who_knows_little_prove_nothing(table):
     anchor = fit(X, lose(X, y, "new-model-1", rows))
     ranks = anchor.rank_sets().loc["new-model-1"]
     assert ranks["low"] == 1 and ranks["high"] == 6
-
-
-def test_a_history_places_it_as_the_pipeline(table):
-    X, y = table
-    X = X[["model_a", "model_b", "judge"]]
-    y = lose(X, y, "new-model-1")
-    late = X.isin(["new-model-1", "new-model-2"]).any(axis=1).to_numpy()
-    fold = np.arange(len(y)) % 3
-    plan = plan_of(fold)
-    numbers = [np.cumsum(part) - 1 for part in (~late, late)]
-    parts = [
-        [tuple(number[at[part[at]]] for at in split) for split in plan]
-        for number, part in zip(numbers, (~late, late), strict=True)
-    ]
-    history = AnchorHistory(AnchorPipeline(cv=parts[0], item_effects="none"))
-    placed = history.fit(X[~late], y[~late]).place(X[late], y[late], cv=parts[1])
-    whole = fit(X, y, cv=plan)
-    assert_allclose(placed.conf_int(), whole.conf_int(), rtol=1e-5)
-    pd.testing.assert_frame_equal(placed.rank_sets(), whole.rank_sets())

@@ -1,13 +1,11 @@
 """Who is a person, whose rows are left out, what is one group, who contradicts."""
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from skanchor import AnchorPipeline, split_battles
-from skanchor.exceptions import BattlesError, DataWarning, WeakJudgeWarning
-from skanchor.simulation import simulate_battles
+from skanchor import split_battles
+from skanchor.exceptions import BattlesError
 
 JUDGES = ["expert_1", "author_2", "expert_3", "gpt-4", "gpt-3.5", "expert_1"]
 
@@ -61,33 +59,3 @@ def test_one_label_makes_no_rater(table):
 def test_labels_that_no_row_holds(table, chosen, match):
     with pytest.raises(BattlesError, match=match):
         split_battles(table, **chosen)
-
-
-# ----------------------------------------------------------------------- agreement
-def simulated(judge_2):
-    """A simulated table in which the verdicts of a judge are changed."""
-    data = simulate_battles(
-        n_models=5, n_judges=2, n_new=100, n_historical=900, tau=0.0, random_state=5
-    )
-    y = np.asarray(data.y, dtype=float)
-    rows = (data.X["judge"] == "judge-2").to_numpy()
-    return data.X, np.where(rows, judge_2(y), y)
-
-
-def test_judge_whose_outcomes_are_turned_round_is_told_once():
-    X, y = simulated(lambda y: 1.0 - y)
-    with pytest.warns() as caught:
-        AnchorPipeline(cv=2, item_effects="none", random_state=0).fit(X, y)
-    told = [w for w in caught if "coded the other way round" in str(w.message)]
-    assert len(told) == 1
-    assert issubclass(told[0].category, DataWarning)
-    assert str(told[0].message).startswith("Judge 'judge-2' sides with people in ")
-    assert any(issubclass(w.category, WeakJudgeWarning) for w in caught)
-
-
-def test_judge_who_tosses_a_coin_is_not_told():
-    coin = np.random.default_rng(0)
-    X, y = simulated(lambda y: coin.integers(0, 2, len(y)))
-    with pytest.warns() as caught:
-        AnchorPipeline(cv=2, item_effects="none", random_state=0).fit(X, y)
-    assert not any("other way round" in str(w.message) for w in caught)

@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, SourceKFold
 from skanchor._battles.grouping import FEW_GROUPS, find_groups
@@ -90,23 +88,6 @@ def test_every_door_groups_by_prompt(battles):
     for train, test in SourceKFold(3, random_state=0).split(X):
         prompts = X["prompt_id"].to_numpy()
         assert not set(prompts[train]) & set(prompts[test])
-
-
-def test_groups_reach_the_last_step_of_a_pipeline(battles):
-    X, y = battles
-    steps = make_pipeline(FunctionTransformer(), ANCHOR)
-    tables = [
-        leave_one_model_out(steps, table, y, models=["model-02"], **groups)
-        for table, groups in (
-            (X, {"groups": None}),
-            (X.drop(columns="prompt_id"), {}),
-            (X, {}),
-            (X, {"groups": "prompt_id"}),
-        )
-    ]
-    pd.testing.assert_frame_equal(tables[0], tables[1])
-    pd.testing.assert_frame_equal(tables[2], tables[3])
-    assert not tables[0].equals(tables[2])
 
 
 def test_rows_without_a_prompt_are_groups_of_their_own(battles):

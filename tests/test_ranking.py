@@ -1,8 +1,6 @@
 """What fitted methods hand out: labelled tables, and results that print briefly."""
 
 import re
-from operator import attrgetter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +8,6 @@ import pytest
 from skanchor import AnchorPipeline, Comparisons
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
-from skanchor.results.estimators import (
-    RankingEstimator,
-    RankOnlyEstimator,
-    ScoreEstimator,
-)
 from skanchor.simulation import simulate_battles
 
 
@@ -122,31 +115,3 @@ def test_comparisons_print_in_one_line(data, anchor):
         "2 judges; 3 features"
     )
     assert "7 models, 2 of them new; " in repr(anchor.btl_.transform(data.X))
-
-
-# ------------------------------------------------------------------------- the page
-def names_in(pattern):
-    """Names of attributes and classes in a part of the page of the reference."""
-    page = (Path(__file__).parents[1] / "docs" / "reference.md").read_text("utf-8")
-    [part] = re.findall(pattern, page, re.S)
-    return set(re.findall(r"`([\w.]+)`", part))
-
-
-def test_the_page_lists_what_each_kind_of_method_has(data, anchor, bootstrapped):
-    shared = names_in(r"Every fitted method with standard errors has (.*?):")
-    alone = names_in(r"`AnchorPipeline` alone has (.*?)\n\n")
-    assert {"scores_", "contrasts", "leaderboard"} < shared
-    assert {"variance_", "influence_", "fold_plan_", "summary"} < alone
-    shared -= {"intervals", "inputs"}  # those of the result
-    for name in shared | alone:
-        attrgetter(name)(anchor)
-    for name in shared:
-        attrgetter(name)(bootstrapped)
-    for name in alone:
-        with pytest.raises(AttributeError):
-            attrgetter(name)(bootstrapped)
-    with_errors = names_in(r"`intervals` and `inputs`:(.*?)Other\s")
-    known = {n for n, kind in BASELINES.items() if issubclass(kind, RankingEstimator)}
-    assert with_errors == known | {"AnchorPipeline", "Bootstrapped"}
-    for kind, name in ((ScoreEstimator, "scores_"), (RankOnlyEstimator, "win_rates_")):
-        assert {name, "ranks_", "leaderboard"} <= set(dir(kind))

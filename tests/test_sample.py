@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 from tables import quiet, said
 
-from skanchor import Comparisons
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError
 
@@ -19,11 +18,6 @@ TABLE = pd.DataFrame(
     }
 )
 LABELS = ["model_a", "model_b", "tie", "model_a", "tie"]
-
-
-def sample(**kwargs):
-    # Encoded beforehand, so that the row against itself is not told again.
-    return Sample.admit(Comparisons.from_battles(TABLE), LABELS, **kwargs)
 
 
 def test_bare_arrays_need_both_classes_among_rows_that_weigh():

@@ -7,17 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from reference import Dense
 from scipy.special import expit
 from tables import meets
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
-from skanchor._battles.labels import InContext
 from skanchor.evaluation import leave_one_model_out
-from skanchor.exceptions import (
-    BattlesError,
-    DataWarning,
-    DisconnectedError,
-)
+from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
 from skanchor.reports.text import ranking
@@ -115,99 +111,20 @@ def test_with_judges_of_their_own_contexts_are_tables_of_their_own(
 
 
 # ------------------------------------------------------------ an independent reference
-def newton(gradient_and_information, start):
-    """Root of a gradient, by many steps of Fisher scoring."""
-    values = start.copy()
-    for _ in range(60):
-        slope, information = gradient_and_information(values)
-        values = values + np.linalg.lstsq(information, slope, rcond=None)[0]
-    return values
-
-
-def by_hand(X, y, plan):
-    """Scores of all models in all contexts, and their covariance, row by row."""
-    old = sorted((set(X["model_a"]) | set(X["model_b"])) - {NEW})
-    kinds = sorted(set(X["kind"]))
-    judges = sorted(set(X["judge"]) - {"human"})
-    K, C, M = len(old), len(kinds), len(judges)
-    n_scores = C + C * (K - 1)
-    # Another basis of the scores of zero sum than the package has.
-    basis = np.vstack([np.eye(K - 1), -np.ones(K - 1)])
-    select = {}
-    for g, kind in enumerate(kinds):
-        select[kind, NEW] = np.eye(n_scores)[g]
-        for i, model in enumerate(old):
-            select[kind, model] = np.zeros(n_scores)
-            start = C + g * (K - 1)
-            select[kind, model][start : start + K - 1] = basis[i]
-    z = np.array(
-        [
-            select[kind, a] - select[kind, b]
-            for kind, a, b in zip(X["kind"], X["model_a"], X["model_b"], strict=True)
-        ]
-    )
-    judge = X["judge"].map({name: m for m, name in enumerate(judges)}).fillna(-1)
-    judge = judge.to_numpy().astype(int)
-    fresh = ((X["model_a"] == NEW) | (X["model_b"] == NEW)).to_numpy()
-    source = X["judge"] + X["kind"] + fresh.astype(str)
-    n_all = source.map(source.value_counts()).to_numpy()
-
-    def columns(values):
-        """Logits and their gradients."""
-        slope = np.append(values[n_scores:], 1.0)[judge]
-        delta = z @ values[:n_scores]
-        own = (judge[:, None] == np.arange(M)) * delta[:, None]
-        return slope * delta, np.hstack([slope[:, None] * z, own])
-
-    free_old = np.r_[C:n_scores, n_scores : n_scores + M]
-    targets = np.array([select[k, m] for k in kinds for m in sorted([*old, NEW])])
-    L = np.zeros((n_scores + M, len(targets)))
-    L[:n_scores] = targets.T
-    total, influence = 0.0, np.zeros((len(X), len(targets)))
-    for train, test in plan:
-        inside = np.isin(np.arange(len(X)), train)
-        kept = source[inside].value_counts()
-        omega = np.where(inside, n_all / source.map(kept).to_numpy(), 0.0)
-
-        def part(rows, free, values, omega=omega):
-            def at(moving):
-                full = values.copy()
-                full[free] = moving
-                eta, xi = columns(full)
-                p = expit(eta)
-                w, xi = omega * rows, xi[:, free]
-                information = (xi * (w * p * (1 - p))[:, None]).T @ xi
-                return xi.T @ (w * (y - p)), information
-
-            found = values.copy()
-            found[free] = newton(at, values[free])
-            return found
-
-        start = np.r_[
-            np.zeros(C), np.tile(np.linspace(0.5, -0.5, K)[:-1], C), [1.0] * M
-        ]
-        # Votes first: the likelihood of all is not convex.
-        votes = part(~fresh & (judge < 0), np.arange(C, n_scores), start)
-        values = part(~fresh, free_old, votes)
-        values = part(fresh, np.arange(C), values)
-        eta, xi = columns(values)
-        p = expit(eta)
-        J = (xi * (omega * p * (1 - p))[:, None]).T @ xi
-        weights = np.linalg.solve(J, L)
-        total = total + targets @ values[:n_scores] / len(plan)
-        influence[test] = ((y - p)[:, None] * (xi @ weights))[test]
-    labels = [InContext(k, m) for k in kinds for m in sorted([*old, NEW])]
-    return labels, total + influence.sum(axis=0), influence.T @ influence
 
 
 def test_against_a_dense_likelihood_by_hand(exact_folds):
     X, y = simulated(seed=7, features=False, n_historical=2400)
-    y = np.asarray(y, dtype=float)
     calibrator = JudgeCalibrator(position_effect=False)
-    found = anchor(calibrator=calibrator, cv=4).fit(X, y)
-    labels, scores, covariance = by_hand(X, y, found.fold_plan_[0])
+    found = anchor(calibrator=calibrator, cv=4, historical_fit="two-step").fit(X, y)
     cells = found.result_.cells
-    assert cells.models.tolist() == labels
+    items = {side: X[side] + " in " + X["kind"] for side in ("model_a", "model_b")}
+    dense = Dense(
+        X.assign(**items), y, map(str, cells.models), found.judges_,
+        [f"{NEW} in {kind}" for kind in KINDS],
+        context=[label.context for label in cells.models],
+    )  # fmt: skip
+    scores, covariance, _ = dense.anchor(found.fold_plan_[0])
     assert_allclose(cells.estimates[0], scores, atol=2e-6)
     assert_allclose(cells.covariances[0], covariance, atol=2e-6)
     assert np.abs(covariance).max() > 0.01
@@ -417,7 +334,9 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
         AnchorHistory(anchor()).fit(X, y)
     with pytest.raises(BattlesError, match="names the column 'topic', which"):
         anchor(context="topic").fit(X, y)
-    with pytest.raises(BattlesError, match="1 row has no context, the first is row 7"):
+    with pytest.raises(
+        BattlesError, match="Rows without a context: 1, the first is row 7"
+    ):
         anchor().fit(X.assign(kind=X["kind"].mask(X.index == X.index[7])), y)
 
 

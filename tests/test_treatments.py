@@ -5,12 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from tables import liked, quiet, said
 
-from skanchor import (
-    AnchorPipeline,
-    ArrivalScorer,
-    BTLRegressor,
-    JudgeCalibrator,
-)
+from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
 from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.item_effects import choose_item_effects, read_prior
 from skanchor._crossfit.item_test import ItemTest, ScoreTest

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 from tables import meets, plan_of
 
-from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.exceptions import InstabilityWarning
 from skanchor.reports.facts import Facts
 from skanchor.reports.page import render_page
@@ -76,36 +76,6 @@ def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
     )
     assert anchor.influence_.shape == (len(X), len(found.models))
     assert NEW in render_page(Facts(anchor))
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("lone", [False, True])
-def test_placing_leaves_it_out_as_well(table, lone):
-    X, y, fold = table
-    late = meets(X, NEW) | meets(X, "other")
-    votes = (X["judge"] == "human").to_numpy()
-    anchor = AnchorPipeline(cv=plan_of(fold[~late]), item_effects=None)
-    history = AnchorHistory(anchor).fit(X[~late], y[~late])
-    late &= ~votes
-    if lone:
-        late &= ~meets(X, "other")
-    found = history.place(X[late], y[late], cv=plan_of(fold[late]))
-    others = found.models != NEW
-    assert found.unbounded.tolist() == (~others).tolist()
-    if lone:
-        expected = AnchorPipeline(
-            cv=plan_of(fold[~meets(X, NEW) & ~meets(X, "other")]),
-            item_effects=None,
-            new_models=[],
-        )
-        rest = ~meets(X, NEW) & ~meets(X, "other")
-        expected = expected.fit(X[rest], y[rest]).result_
-    else:
-        late &= ~meets(X, NEW)
-        expected = history.place(X[late], y[late], cv=plan_of(fold[late]))
-    assert_allclose(found.estimates[0][others], expected.estimates[0], atol=1e-9)
-    covariance = found.covariances[0][np.ix_(others, others)]
-    assert_allclose(covariance, expected.covariances[0], atol=1e-9)
 
 
 # ------------------------------------------------------------- models beside the scale

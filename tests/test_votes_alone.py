@@ -1,7 +1,5 @@
 """A pipeline without judges is the maximum likelihood fit of ``BTLRegressor``."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +8,6 @@ from numpy.testing import assert_allclose
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor.baselines import HumanOnly
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.exceptions import BattlesError
-from skanchor.reports import to_dict, write_report
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings(
@@ -131,27 +127,6 @@ def test_three_votes_are_enough_whatever_the_folds(cv, n_repeats):
     btl = BTLRegressor().fit(X, y)
     assert_allclose(anchor.result_.all_scores, btl.scores_, atol=1e-9)
     assert_allclose(anchor.result_.all_standard_errors, btl.standard_errors_)
-
-
-def test_all_that_reads_a_result_reads_this_one(table, tmp_path):
-    X, y = table
-    X = X[PLAIN]
-    anchor = pickle.loads(pickle.dumps(AnchorPipeline(new_models=[]).fit(X, y)))
-    assert anchor.rank_sets(among="board").shape == (5, 3)
-    assert anchor.rank_sets().empty and anchor.contrasts().empty
-    assert anchor.best_set().size >= 1
-    assert_allclose(anchor.prob_best().sum(), 1.0)
-    assert anchor.variance_.empty and anchor.summary() is not None
-    assert len(anchor.result_.diagnostics.historical) == 5
-    assert to_dict(anchor)["models"]
-    write_report(anchor, tmp_path / "page.html")
-    assert "model-03" in (tmp_path / "page.html").read_text("utf-8")
-    with pytest.raises(BattlesError, match="Begin with about five verdicts"):
-        anchor.design(10.0, {"human": 1.0})
-    for refused in (anchor.sensitivity, anchor.worth, anchor.outlook,
-                    lambda: anchor.fragility(X, y)):  # fmt: skip
-        with pytest.raises(BattlesError, match=r"(?i)no (new model|judge)"):
-            refused()
 
 
 @pytest.mark.parametrize("groups", [None, "prompt_id"])

@@ -76,20 +76,6 @@ def test_a_warning_has_a_code_and_names_its_subject():
         assert not isinstance(code, ast.Constant) or CODE.fullmatch(code.value), where
 
 
-def test_sentences_of_tables_have_a_code_and_are_used():
-    n_tables = 0
-    for path in sorted(ROOT.rglob("*.py")):
-        source = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(source)):
-            target = getattr(getattr(node, "target", None), "id", "")
-            if isinstance(node, ast.AnnAssign) and target == "_SENTENCES":
-                n_tables += 1
-                for key, entry in zip(node.value.keys, node.value.values, strict=True):
-                    assert CODE.fullmatch(key.value) and entry.elts[0].id in CATEGORIES
-                    assert source.count(f'"{key.value}"') > 1, key.value
-    assert n_tables
-
-
 def test_no_category_is_issued_with_a_bare_text():
     """As ``warnings.warn(text, DataWarning)``, whose warning has no code."""
     for where, node in calls():

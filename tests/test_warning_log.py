@@ -1,32 +1,13 @@
 """Warnings are collected by the log that is open, and issued once each."""
 
-import warnings
-
 import numpy as np
 import pytest
 from tables import said
 
 from skanchor import AnchorPipeline
-from skanchor.exceptions import (
-    BoundWarning,
-    DataWarning,
-    WeakJudgeWarning,
-)
+from skanchor.exceptions import BoundWarning, DataWarning, WeakJudgeWarning
 from skanchor.simulation import simulate_battles
-from skanchor.warning_log import (
-    WarningLog,
-    in_short,
-    warn,
-    warn_of_parts,
-)
-
-
-def heard(function):
-    """Categories and texts of the warnings that a call issues."""
-    with warnings.catch_warnings(record=True) as records:
-        warnings.simplefilter("always")
-        function()
-    return [(record.category, str(record.message)) for record in records]
+from skanchor.warning_log import WarningLog, in_short, warn, warn_of_parts
 
 
 def judge_warning(text, kind=DataWarning):

@@ -38,6 +38,9 @@ _ONE_JUDGE, _SHARED = 0.8, 50
 """Cohen's kappa above which judges agree like runs of one judge, and verdicts on the
 same prompt and models from which on it says so."""
 
+_FEW_KINDS = 10
+"""Different rows of a judge, below which another has the same by chance."""
+
 _FEW, _MANY = 0.01, 0.1
 """Shares of graded verdicts up to which rows are not graded, from which they are."""
 
@@ -96,9 +99,10 @@ def check_table(
         warn_of_data(
             "self-comparisons",
             lost,
-            f"{len(itself)} rows compare a model with itself and are ignored"
-            + (f"; models {lost} appear in no other row." if lost else ".")
-            + f" The first is row {itself[0]}.",
+            "Rows that compare a model with itself are ignored: "
+            f"{len(itself)}, the first is row {itself[0]}."
+            + f" Models {lost} appear in no other row."
+            * bool(lost),
         )
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
@@ -146,7 +150,7 @@ def _warn_of_alike_labels(
         [label for alike in groups for label in alike],
         f"The {kind}s {listed} differ in case, blanks, separators or "
         f"invisible letters alone, and each counts as a {kind} of its own{mark}. "
-        f"{rows.sum()} rows have the rarer names, the first is row "
+        f"Rows of the rarer names: {rows.sum()}, the first is row "
         f"{int(np.argmax(rows))}. Give those that are one the same name: X = "
         f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
     )
@@ -192,8 +196,8 @@ def _warn_of_copies(
         warn_of_data(
             "copied-rows" if has_prompts else "equal-rows",
             (),
-            f"{len(copies)} rows are copies of earlier ones (same {what}, judge, "
-            f"verdict and features), the first in row {copies[0]}. Drop those that "
+            f"Rows that are copies of earlier ones (same {what}, judge, verdict and "
+            f"features): {len(copies)}, the first is row {copies[0]}. Drop those that "
             "were written twice, which make errors too short. Votes of several people "
             "are told apart by a column 'rater'; repeated ratings and verdicts of "
             "pooled judges are no copies, and stay in groups by prompt.",
@@ -263,6 +267,38 @@ def warn_of_contradicting_judges(
             f"{decided[code]:.0f} verdicts on pairs of models that both decided. Its "
             "outcomes may be coded the other way round.",
         )
+
+
+def warn_of_copied_judges(X: Comparisons, y: Array, times: Array) -> None:
+    """Warn of judges whose rows are the same, as of one judge under two names.
+
+    Without prompts to compare verdicts on, the verdicts on each pair of models must be
+    the same in number and order. Where rows are counted these are totals, so that as
+    few as may be equal by chance say nothing.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    y, times : ndarray of shape (n_rows,)
+        Outcomes, and how many equal rows each stands for.
+    """
+    same: dict[Any, list[Any]] = {}
+    for code, judge in enumerate(X.judges.tolist()):
+        cut = X.by_judge(code)
+        number = times[cut.rows]
+        if len(cut) >= _FEW_KINDS and number.sum() >= _SHARED:
+            columns = cut.left, cut.right, cut.order, y[cut.rows], number
+            same.setdefault(tuple(map(bytes, columns)), []).append(judge)
+    for names in same.values():
+        if len(names) > 1:
+            warn_of_data(
+                "copied-judge",
+                names,
+                f"Judges {first_five(names)} gave the same verdicts on the same "
+                "models, row by row, and are perhaps one judge under several names: "
+                "errors are then too short. Keep one of them.",
+            )
 
 
 def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:

@@ -223,7 +223,7 @@ def read_contexts(column: str, table: Any) -> NDArray[Any]:
     codes, labels = factorize(_column(table, column, "context"), f"Column {column!r}")
     if (codes < 0).any():
         raise BattlesError(
-            f"{(codes < 0).sum()} rows have no context, the first is row "
+            f"Rows without a context: {(codes < 0).sum()}, the first is row "
             f"{int(np.argmin(codes))} of column {column!r}."
         )
     return as_objects(labels.tolist())[codes]

@@ -116,7 +116,7 @@ def code_ids(
     missing = codes < 0
     if missing.any():
         raise BattlesError(
-            f"Column {name!r} has {missing.sum()} missing ids, the first in "
+            f"Ids missing in column {name!r}: {missing.sum()}, the first in "
             f"row {int(np.argmax(missing))}. Fill NaN and nulls, or drop these rows."
         )
     return codes, labels

@@ -92,7 +92,7 @@ class Outcomes:
         codes, labels = factorize(column if is_text else values_of(column), "y")
         if (codes < 0).any():
             raise BattlesError(
-                f"y has {(codes < 0).sum()} missing outcomes, the first in row "
+                f"Outcomes missing in y: {(codes < 0).sum()}, the first in row "
                 f"{int(np.argmin(codes))}. Drop them, or read files with drop_invalid."
             )
         labels = labels.tolist()

@@ -123,8 +123,8 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
         column = X.feature_names[int(np.argmin(finite[row]))]
         kind = "human" if X.is_human[bad].all() else "judge"
         raise BattlesError(
-            f"Feature {column!r} contains NaN in {bad.sum()} {kind} rows, the first in "
-            f"row {row}. Fill the values or drop the rows."
+            f"Feature {column!r} contains NaN in {kind} rows: {bad.sum()}, the first "
+            f"is row {row}. Fill the values or drop the rows."
         )
     left, right = (
         np.where(finite, side, 0.0) for side in (X.features_left, X.features_right)

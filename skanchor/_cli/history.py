@@ -225,8 +225,8 @@ def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
     if not new or late.all():
         return X, y
     print_line(
-        f"{late.sum()} rows of models without human votes {first_five(new)} are no "
-        "history and are left out; skanchor history place places them"
+        f"rows of models without human votes {first_five(new)} are no history and "
+        f"are left out: {late.sum()}; skanchor history place places them"
     )
     return X[~late].reset_index(drop=True), y[~late].reset_index(drop=True)
 

@@ -18,7 +18,7 @@ from skanchor._crossfit.folds import (
 )
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import fit_history
-from skanchor._estimators.judge_checks import WEAK_SENSITIVITY
+from skanchor._estimators.judges import WEAK_SENSITIVITY
 from skanchor._model.influence import influence_of
 from skanchor._model.newton import grams_of
 from skanchor._model.riesz import RieszWeights

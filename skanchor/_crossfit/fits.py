@@ -25,11 +25,10 @@ from skanchor._crossfit.folds import (
 )
 from skanchor._crossfit.identification import check_identified
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._estimators.human_bias import fit_bias
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._estimators.riesz import warn_of_unidentified
-from skanchor._estimators.weighing import Weighing
+from skanchor._estimators.riesz import Weighing, warn_of_unidentified
+from skanchor._estimators.votes import fit_bias
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of, residuals, row_influence
 from skanchor._model.item_effects import ItemCovariance
@@ -131,9 +130,9 @@ class FullFit:
             is_joint=chain.is_joint,
             is_unweighted=self.stages.arrival.equation == "unweighted",
         )
-        prior = plug_in.fit.precision
+        fit, none = plug_in.fit, [None] * len(steps)
         return FitOfAllRows(
-            plug_in.fit, steps, plug_in.sources, plug_in.bounds, prior, ()
+            fit, steps, plug_in.sources, plug_in.bounds, fit.precision, none
         )
 
 

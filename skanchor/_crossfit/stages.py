@@ -20,10 +20,10 @@ from skanchor._battles import Comparisons, align
 from skanchor._crossfit.identification import check_identified
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
-from skanchor._estimators.human_bias import fit_bias
 from skanchor._estimators.judges import JudgeCalibrator, NoJudges
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser
+from skanchor._estimators.votes import fit_bias
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import fit_logistic, separation_of
@@ -335,8 +335,7 @@ def _rescaled(history: PipelineFit, excluded: Collection[int]) -> Fit:
             rows.y,
             rows.weight,
             offset=fit.logits(rows) - delta,
-            lower=np.array([1.0 / FARTHEST]),
-            upper=np.array([FARTHEST]),
+            bounds=(1.0 / FARTHEST, FARTHEST),
             start=np.ones(1),
         ).coef[0]
         x[layout.scores] *= scale

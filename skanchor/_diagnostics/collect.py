@@ -29,7 +29,11 @@ from skanchor.bias.protocol import linearity, span_names
 from skanchor.results.intervals import relative_spread
 
 _OF_TESTS = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
-_OF_OVERLAP = ["outside_features", "effective_share", "largest_ratio"]
+OF_OVERLAP = ["outside_features", "effective_share", "largest_ratio"]
+"""Columns of the judges' table that compare features of new models and of history."""
+
+CERTAIN = 1e-6
+"""Mean variance of verdicts below which they tell nothing, of models or of features."""
 
 FEWEST = 10
 """Ties, and rows that are none, below which a level is not estimated."""
@@ -153,16 +157,16 @@ def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> dict[str, Ar
     shares = np.full(len(errors), np.nan)
     for source, every in enumerate(sums.all[1:], start=1):
         total = fit.scores @ every.gram[:n, :n] @ fit.scores
-        if source in solution.grams:
-            # Verdicts that are certain leave nothing.
+        is_certain = every.gram.diagonal()[:n].sum() < CERTAIN * sums.rows[source].sum()
+        if source in solution.grams and not is_certain:
             left = fit.scores @ solution.beside_span(source)[:n, :n] @ fit.scores
             shares[source - 1] = left / total if total > 0 else 0.0
     slopes = fit.x[solution.layout.sensitivities][1:]
     known = historical_features(sample) if sums.features is None else sums.features
-    overlap = zip(_OF_OVERLAP, feature_overlap(sample, known).T, strict=True)
+    overlap = zip(OF_OVERLAP, feature_overlap(sample, known).T, strict=True)
     return {
         "sensitivity_error": errors,
-        "sensitivity_z": np.where(errors > 0, slopes / errors, np.nan),
+        "sensitivity_z": np.where(errors > 0, slopes / errors, np.nan) + 0.0,
         "residual_share": shares,
         **dict(overlap),
     }

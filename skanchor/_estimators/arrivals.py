@@ -15,13 +15,13 @@ from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.fit import Fit
-from skanchor._model.newton import fitted, steps_of
+from skanchor._model.newton import FitOfAllRows, steps_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning
-from skanchor.warning_log import warn
+from skanchor.warning_log import warn_of_data
 
 _TOLERANCE = 1e-14
 """Squared Newton decrement of the last step."""
@@ -103,15 +103,12 @@ class ArrivalScorer(ComparisonEstimator):
                 f"New models {lonely} have no comparison by a calibrated judge or a "
                 "human, so they cannot be placed."
             )
-        layout = fit.layout
-        *_, step = steps_of(
-            layout, is_joint=False, is_unweighted=self.equation == "unweighted"
-        )
-        weights = [part.weight for part in rows]
+        layout, is_unweighted = fit.layout, self.equation == "unweighted"
+        *_, step = steps_of(layout, is_joint=False, is_unweighted=is_unweighted)
         # Maximum of eq:arrival-estimation-v2, within the bounds. A model that won or
         # lost everything has to arrive at one, where the likelihood is nearly flat.
         limits = layout.bounds_of_new(bounds)
-        fit, _ = fitted(fit, [step], rows, weights, limits, tolerance=_TOLERANCE)
+        fit = FitOfAllRows.of(fit, [step], rows, limits, _TOLERANCE).fit
         self.with_scores(X.models[X.is_new], fit.scores[X.is_new])
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
@@ -129,23 +126,19 @@ class ArrivalScorer(ComparisonEstimator):
         self
         """
         self.new_models_ = models
+        self.scores_ = pd.Series(scores, label_index(models, "model"), name="score")
         low, high = check_bounds("score_bounds", self.score_bounds)
         margin = 1e-6 * (high - low)
         self.at_bound_ = (scores <= low + margin) | (scores >= high - margin)
-        index = label_index(models, "model")
-        self.scores_ = pd.Series(scores, index=index, name="score")
-        if self.at_bound_.any():
-            names = models[self.at_bound_].tolist()
-            warn(
-                BoundWarning(
-                    f"Scores of new models {names} lie on the bounds {(low, high)}: "
-                    "they won or lost every comparison, or features of their "
-                    "rows are far from those of the history, such as in other units. "
-                    "Their errors are infinite.",
-                    code="new-scores-at-bound",
-                    subject=names,
-                )
+        names = models[self.at_bound_].tolist()
+        if names:
+            text = (
+                f"Scores of new models {names} lie on the bounds {(low, high)}: they "
+                "won or lost every comparison, or features of their rows are far from "
+                "those of the history, such as in other units. Their errors are "
+                "infinite."
             )
+            warn_of_data("new-scores-at-bound", names, text, BoundWarning)
         return self
 
     def scores_for(self, models: NDArray[Any]) -> Array:
@@ -164,21 +157,17 @@ class ArrivalScorer(ComparisonEstimator):
         return np.asarray(align(self.scores_.to_numpy(), self.new_models_, models))
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        known = _known_scores(X)
-        fitted = self.scores_for(X.models)
-        return X.with_columns(scores=np.where(np.isnan(fitted), known, fitted))
+        new = self.scores_for(X.models)
+        known = np.full(len(new), np.nan) if X.scores is None else X.scores
+        return X.with_columns(scores=np.where(np.isnan(new), known, new))
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.involves_new
 
 
-def _known_scores(X: Comparisons) -> Array:
-    return np.full(len(X.models), np.nan) if X.scores is None else X.scores
-
-
 def _laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
     """Parameters that the rows carry, and the rows of new models, by source."""
-    X = sample.X
+    X, scores = sample.X, sample.X.learned_scores()
     if X.sensitivities is None and (X.judge >= 0).any():
         raise BattlesError(
             "These comparisons carry no sensitivities; transform them with a "
@@ -190,18 +179,15 @@ def _laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
     used &= np.append(np.isfinite(slopes), [False, True])[X.judge]
     if not X.features_complete:
         X = usable_features(X, used & ~X.is_human)
-    sides, known = np.append(X.left[used], X.right[used]), _known_scores(X)
-    unscored = np.intersect1d(sides, np.flatnonzero(~X.is_new & ~np.isfinite(known)))
-    if len(unscored):
-        lost = np.isin(X.left, unscored) | np.isin(X.right, unscored)
+    lost = ~X.is_new & ~np.isfinite(scores)
+    is_lost = used & (lost[X.left] | lost[X.right])
+    if is_lost.any():
+        names = X.models[lost & (X.appearances(is_lost) > 0)].tolist()
         raise BattlesError(
-            f"New models meet opponents without a score: "
-            f"{X.models[unscored][:5].tolist()} ({np.sum(used & lost)} rows)."
+            f"New models meet opponents without a score: {names[:5]} "
+            f"({is_lost.sum()} rows)."
         )
-    X = X.with_columns(
-        scores=np.where(X.is_new, 0.0, known),
-        sensitivities=np.nan_to_num(slopes),
-        deviations=None,
-    )
+    scores, slopes = np.where(X.is_new, 0.0, scores), np.nan_to_num(slopes)
+    X = X.with_columns(scores=scores, sensitivities=slopes, deviations=None)
     rows = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
     return carried(X), source_rows(rows)

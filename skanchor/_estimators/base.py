@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,14 +20,13 @@ from sklearn.utils.validation import (
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._battles.table import is_named
 from skanchor._machine import limited_threads, threads_for
-from skanchor._model.layout import count_parameters
 from skanchor._model.sources import log_loss_terms, sigmoid
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._text import first_five
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.warning_log import WarningLog
+from skanchor.exceptions import BattlesError
+from skanchor.warning_log import WarningLog, warn_of_data
 
 _ALIKE_NAMES = ("look-alike-models", "look-alike-judges")
 """Codes of warnings that may say why a fit is refused: two names of one model."""
@@ -50,20 +47,13 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "unseen": [StrOptions({"warn", "raise"})]
     }
-    # Whether it ends in errors, which depend on what weights are.
-    _has_errors: ClassVar[bool] = False
-    # Whether it fits rows that stand for several equal ones.
-    _fits_cells: ClassVar[bool] = False
-    # Whether its errors allow for votes of one rater that depend on each other.
-    _allows_for_raters: ClassVar[bool] = False
+    # Whether it ends in errors, which depend on what weights are; whether it fits rows
+    # that stand for several equal ones; and whether its errors allow for votes of one
+    # rater that depend on each other.
+    _has_errors = _fits_cells = _allows_for_raters = False
     # Names of the features seen in fit, by which later tables are read.
     _seen_features: tuple[str, ...] | None = None
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        # Stages are cloned for each fold; to read a signature takes longer than that.
-        return super()._get_param_names()
+    unseen: str
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of this estimator and of nested estimators.
@@ -83,9 +73,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         for name in list(params):
             part, nested, _ = name.partition("__")
             if nested and part in self._stands_for:
-                params[part] = self._standing_for(
-                    part, params.get(part, getattr(self, part))
-                )
+                value = params.get(part, getattr(self, part))
+                params[part] = self._standing_for(part, value)
         super().set_params(**params)
         return self
 
@@ -110,8 +99,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             if isinstance(value, int) and abs(value) > sys.float_info.max:
                 raise InvalidParameterError(
                     f"The {name!r} parameter of {type(self).__name__} must be below "
-                    f"{sys.float_info.max:.2g}; got a whole number of "
-                    f"{value.bit_length()} bits."
+                    f"{sys.float_info.max:.2g}; it has {value.bit_length()} bits."
                 )
 
     def fit(
@@ -153,12 +141,10 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
-                rules = RowRules.of(self)
+                rules, lists_rows = RowRules.of(self), not self._fits_cells
                 self.fit_sample(
                     rules.apply(
-                        sample,
-                        may_warn=self._has_errors,
-                        lists_rows=not self._fits_cells,
+                        sample, may_warn=self._has_errors, lists_rows=lists_rows
                     )
                 )
             self.warnings_ = tuple(log.distinct)
@@ -204,7 +190,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self._tied_labels = sample.outcomes.tied_labels
         self._seen_features = sample.X.feature_names if sample.X.named else None
         # Rows of the largest matrix that a fit solves, about.
-        size = count_parameters(len(sample.X.models), len(sample.X.judges))
+        # About as many parameters as a joint fit has, those of biases left out.
+        size = len(sample.X.models) + 2 * len(sample.X.judges)
         with limited_threads(threads_for(size)):
             self._fit(sample, start, seed_offset)
         return self
@@ -292,34 +279,28 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         return self.fit(X, y, sample_weight, groups).transform(X)
 
     def _logits(self, X: Battles) -> Array:
-        encoded = self._encode(X)
-        known = self._annotate(encoded)
+        """Logit of each row; zero, with a warning, where its models tell nothing."""
+        known = self._annotate(self._encode(X))
         eta = known.logits()
-        self_rows = (known.left == known.right) & (known.left >= 0)
-        missing = ~np.isfinite(eta) & ~self_rows
+        alone = (known.left == known.right) & (known.left >= 0)
+        missing = ~np.isfinite(eta) & ~alone
         if missing.any():
             _refuse_unknown(known, missing)
             names = known[missing].unscored_models()
-            message = (
-                f"{missing.sum()} rows involve models without a score ({names[:5]}); "
-                "they are given probability 1/2."
+            text = (
+                f"Rows of models without a score ({names[:5]}) are given probability "
+                f"1/2: {missing.sum()}."
             )
-            if getattr(self, "unseen", "warn") == "raise":
-                raise BattlesError(message)
-            warnings.warn(
-                DataWarning(message, code="models-without-score", subject=names),
-                stacklevel=4,
+            if self.unseen == "raise":
+                raise BattlesError(text)
+            warn_of_data("models-without-score", names, text)
+        if alone.any():
+            text = (
+                "Rows that compare a model with itself are given probability 1/2: "
+                f"{alone.sum()}."
             )
-        if self_rows.any():
-            warnings.warn(
-                DataWarning(
-                    f"{self_rows.sum()} rows compare a model with itself; they are "
-                    "given probability 1/2.",
-                    code="self-comparisons",
-                ),
-                stacklevel=4,
-            )
-        return np.where(missing | self_rows, 0.0, eta)
+            warn_of_data("self-comparisons", (), text)
+        return np.where(missing | alone, 0.0, eta)
 
     def win_probability(self, X: Battles) -> Array:
         """Probability that the row's judge prefers ``model_a``, in any label order.
@@ -356,11 +337,9 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         eta = self._decision(X)
         if self._tied_labels:
             raise BattlesError(
-                "There is no decision function after a fit to outcomes with ties: it "
-                f"would decide between {self.classes_.tolist()} alone. scikit-learn "
-                "treats ties as a third class, but there is no probability of a tie. "
-                "Leave their rows out, or use metrics.log_loss_scorer, which scores "
-                "with ties; win_probability counts a tie as half a win.",
+                "There is no decision function after a fit to outcomes with ties: "
+                "scikit-learn treats ties as a third class. Leave their rows out, or "
+                "use metrics.log_loss_scorer; in win_probability a tie is half a win."
             )
         return eta
 
@@ -408,10 +387,10 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         if labels.dtype.kind in "biuf" and self.classes_.dtype.kind in "biuf":
             low, high = (float(label) for label in self.classes_)
             return np.asarray((labels - low) / (high - low), dtype=np.float64)
-        unknown = sorted(set(labels.tolist()) - set(self.classes_.tolist()))
-        if unknown:
-            raise BattlesError(f"y has labels unseen in fit: {unknown[:5]}.")
-        return (labels == self.classes_[1]).astype(np.float64)
+        is_first = labels == self.classes_[1]
+        if not (is_first | (labels == self.classes_[0])).all():
+            raise BattlesError(f"y has labels other than {self.classes_.tolist()}.")
+        return is_first.astype(np.float64)
 
     def score(
         self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -465,18 +444,17 @@ def _refuse_unknown(X: Comparisons, missing: NDArray[np.bool_]) -> None:
     if X.sensitivities is not None:
         # Codes -1 and -2, people and judges of no label, index from the end.
         unknown = np.append(np.isnan(X.sensitivities), [False, False])[X.judge]
-        if (unknown & missing).any():
-            names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
+        names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
+        if names:
             raise BattlesError(
                 f"Judges {first_five(names)} were not calibrated: fit had no usable "
-                "historical rows of these judges. Drop their rows, or add such rows to "
-                "fit."
+                "historical rows of these judges. Drop their rows, or add such rows."
             )
     rows = np.flatnonzero(missing & np.isfinite(X.score_differences))
     if len(rows):
-        is_blank = ~np.isfinite(X.features_left[rows]).any(axis=0)
-        names = np.array(X.feature_names, dtype=object)[is_blank].tolist()
+        is_blank = np.all(~np.isfinite(X.features_left[rows]), axis=0).tolist()
+        blank = [name for name, b in zip(X.feature_names, is_blank, strict=True) if b]
         raise BattlesError(
-            f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
-            + f" No row has the features {names[:5]} that fit has seen." * bool(names)
+            f"Rows with NaN features: {len(rows)}, the first is row {rows[0]}."
+            + f" No row has the features {blank[:5]} that fit has seen." * bool(blank)
         )

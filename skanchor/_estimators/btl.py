@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
@@ -16,25 +17,26 @@ from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.human_bias import Scale, fit_votes, vote_biases
+from skanchor._estimators.judges import row_biases
 from skanchor._estimators.votes import (
-    SENTENCES,
     HumanVotes,
     check_any_votes,
     check_graph,
-    warn_of_silence,
+    fit_styled,
 )
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
+from skanchor._model.influence import group_matrix
 from skanchor._model.linalg import positive_part
-from skanchor._model.one_sided import OpenScores, dispersion_of
+from skanchor._model.one_sided import OpenRows, OpenScores, dispersion_of
 from skanchor._sample.row_rules import TIES
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.warning_log import warn_of
+from skanchor.exceptions import BoundWarning, ConvergenceWarning
+from skanchor.warning_log import warn_of_data
 
 
 class BTLRegressor(ComparisonEstimator):
@@ -178,145 +180,146 @@ class BTLRegressor(ComparisonEstimator):
         start: BTLRegressor | None = None,
         seed_offset: int = 0,
     ) -> None:
-        X = sample.X
+        X, votes = sample.X, HumanVotes.of(sample)
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
-        votes = HumanVotes.of(sample)
         present, wins = votes.present, votes.cells.wins
         if not len(present):
-            self._fit_nothing(sample)
-            return
+            check_any_votes(sample, self.disconnected)
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.items.context[present]))
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
         fit = self._fit_scores(wins, start)
-        self.bias_ = None
-        self.dispersion_, self.open_rows_ = 1.0, None
+        is_open = fit.scale < 0
+        self.unbounded_ = fit.is_far | is_open
+        self._side = np.where(fit.is_far, np.sign(fit.scores), 0.0)
+        scores = np.where(fit.is_far, self._side * self.score_bound, fit.scores)
+        self.bias_, self.dispersion_, self.open_rows_ = None, 1.0, None
         if self.bias is not None:
-            self._fit_bias(votes, fit, start, seed_offset)
-        elif start is not None:
-            # In folds, errors are those of the whole inference.
-            self.covariance_ = np.full((len(present), len(present)), np.nan)
+            near = None if start is None else start.bias_
+            voted = sample.with_battles(X.relabel(self.models_, X.judges))
+            known = voted, fit.scores, fit.scale, self.alpha
+            found = fit_styled(*known, self.bias, near, seed_offset)
+            self.bias_, self.dispersion_ = found.bias, found.dispersion
+            scores = np.where(self.unbounded_, scores, found.scores)
+            is_fisher = self.covariance == "fisher"
+            covariance = found.inverse if is_fisher else found.covariance
+        elif start is None:
+            covariance = self._estimate_errors(votes, fit)
         else:
-            self._estimate_errors(votes, fit)
-        if start is None and len(fit.scales):
-            is_open, styles = fit.scale < 0, None
-            if self.bias_ is not None and is_open.any():
-                styles = vote_biases(self.bias_, X)
-            self.open_rows_ = votes.open_rows(is_open, self.dispersion_, styles)
+            # In folds, errors are those of the whole inference.
+            covariance = np.full((len(present), len(present)), np.nan)
+        index = label_index(self.models_, "model")
+        self.scores_ = pd.Series(scores, index=index, name="score")
+        covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
+        covariance[self.unbounded_, self.unbounded_] = np.inf
+        self.covariance_ = covariance
+        if start is None and len(fit.scales) and is_open.any():
+            rows = votes.rows
+            y, weight, times = sample.y[rows], sample.weight[rows], sample.times[rows]
+            styles = row_biases(X, {-1: self.bias_})[rows]
+            columns, square = (*votes.sides, y, weight), weight**2 / times
+            self.open_rows_ = OpenRows.of(
+                is_open, columns, square, self.dispersion_, offset=styles
+            )
 
     def _fit_scores(self, wins: Array, start: BTLRegressor | None) -> BTLFit:
-        """Fit ``scores_``, and flag those without a limit."""
-        # A fit on nearly the same rows is a start, unless it lacks one of the models.
-        first = None
-        if start is not None:
-            first = start.scores_for(self.models_)
-            first = None if np.isnan(first).any() else first
+        """Fit scores; warn of those beyond the bound."""
+        first = None if start is None else np.nan_to_num(start.scores_for(self.models_))
         fit = fit_btl(
             wins, alpha=self.alpha, bound=self.score_bound, start=first, tol=self.tol,
             max_iter=self.max_iter,
         )  # fmt: skip
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        if not self.converged_:
-            warn_of(SENTENCES, "scores-not-converged", n_iter=self.n_iter_)
+        if not fit.converged:
+            text = f"BTL scores did not converge in {fit.n_iter} steps."
+            warn_of_data("scores-not-converged", (), text, ConvergenceWarning)
         far = self.models_[fit.is_far].tolist()
         if far:
-            facts: dict[str, Any] = {"some": far[:5], "bound": self.score_bound}
-            warn_of(SENTENCES, "scores-at-bound", far, **facts)
-        self.unbounded_ = fit.is_far | (fit.scale < 0)
-        self._side = np.where(fit.is_far, fit.side, 0)
-        self.scores_ = pd.Series(fit.reported, index=self._index, name="score")
+            warn_of_data(
+                "scores-at-bound",
+                far,
+                f"Scores of {far[:5]} lie beyond the bound of {self.score_bound} "
+                "logits and are held there; their intervals fail. The other scores "
+                "are as without the bound.",
+                BoundWarning,
+            )
         return fit
 
-    def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> None:
-        """Set ``covariance_`` at the fitted scores."""
-        ridge = self.alpha * votes.cells.weight.sum()
-        errors = ScoreErrors.of(votes.cells, fit, ridge)
-        self.unbounded_ = self.unbounded_ | errors.is_uncertain
-        if errors.is_uncertain.any():
-            light = self.models_[errors.is_uncertain].tolist()
-            warn_of(SENTENCES, "votes-too-light", light, number=len(light))
+    def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> Array:
+        """Covariance of the scores; with it ``dispersion_``, and scores without one."""
+        errors = ScoreErrors.of(votes.cells, fit, self.alpha)
+        self.unbounded_ |= errors.is_uncertain
+        light = self.models_[errors.is_uncertain].tolist()
+        if light:
+            warn_of_data(
+                "votes-too-light",
+                light,
+                "Groups of models are joined by human rows only that weigh next to "
+                f"nothing beside the others, so the scores of {len(light)} models have "
+                "no standard errors. Set the weights of these rows to zero, or add "
+                "human rows between the groups.",
+            )
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
-            self.covariance_ = self._open(errors.fisher() / votes.unit)
-            return
-        sample, rows, is_lost = votes.sample, votes.rows, False
-        groups = None if sample.groups is None else sample.groups[rows]
-        if groups is None:
-            covariance = errors.of_votes()
-        else:
-            covariance, is_lost = errors.of_groups(votes.totals(groups, errors))
-        if groups is not None and is_lost:
-            warn_of(SENTENCES, "residuals-cancel", n_groups=len(np.unique(groups)))
-        else:
-            warn_of_silence(errors, self.models_)
-        if sample.raters is not None:
-            rater, n_votes = sample.raters[rows], len(sample.raters)
-            # Without groups each vote is one of its own.
-            prompt = np.arange(n_votes)[rows] if groups is None else groups
-            unit = np.where(rater < 0, -1, prompt * (rater.max(initial=0) + 1) + rater)
-            by_rater, by_unit = (
-                errors.of_totals(votes.totals(codes, errors)) for codes in (rater, unit)
-            )
-            covariance += positive_part(by_rater - by_unit)
-        if sample.is_grouped or sample.raters is not None:
-            self.dispersion_ = dispersion_of(covariance, errors.of_votes())
-        self.covariance_ = self._open(covariance)
+            return errors.fisher() / votes.unit
+        if votes.sample.is_grouped or votes.sample.raters is not None:
+            return self._of_groups(votes, errors)
+        self._warn_of_silence(errors)
+        return errors.of_votes()
 
-    def _open(self, covariance: Array) -> Array:
-        """Mark scores that the votes bound on one side only, in place."""
-        covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
-        covariance[self.unbounded_, self.unbounded_] = np.inf
+    def _of_groups(self, votes: HumanVotes, errors: ScoreErrors) -> Array:
+        """Covariance that allows for groups and raters; sets ``dispersion_``."""
+        sample, rows = votes.sample, votes.rows
+        vectors = errors.score_vectors(*votes.sides, sample.y[rows], votes.weight)
+
+        def totals(codes: NDArray[np.intp]) -> csr_array:
+            """Derivatives of the log likelihood of the votes of each group."""
+            return csr_array(group_matrix(codes) @ vectors)
+
+        # Without groups each vote is one of its own.
+        group, is_lost = np.arange(len(sample))[rows], False
+        covariance = independent = errors.of_votes()
+        if sample.groups is not None:
+            group = sample.groups[rows]
+            covariance, is_lost = errors.of_groups(totals(group))
+        if is_lost:
+            warn_of_data(
+                "residuals-cancel",
+                (),
+                "Residuals of human rows cancel within their "
+                f"{len(np.unique(group))} groups, and leave differences of models "
+                "without an error. The errors are those of independent votes.",
+            )
+        else:
+            self._warn_of_silence(errors)
+        if sample.raters is not None:
+            rater = sample.raters[rows]
+            unit = np.where(rater < 0, -1, group * (rater.max(initial=0) + 1) + rater)
+            by_rater, by_unit = (errors.of_totals(totals(one)) for one in (rater, unit))
+            covariance = covariance + positive_part(by_rater - by_unit)
+        self.dispersion_ = dispersion_of(covariance, independent)
         return covariance
 
-    def _fit_bias(
-        self,
-        votes: HumanVotes,
-        fit: BTLFit,
-        start: BTLRegressor | None,
-        seed_offset: int,
-    ) -> None:
-        """Fit scores and people's bias together, from the scores without one."""
-        sample, present = votes.sample, votes.present
-        # Scores and scales of all models of the sample, also of those without votes.
-        scores = np.zeros(len(sample.X.models))
-        number = np.full(len(scores), -1)
-        scores[present], number[present] = fit.scores, fit.scale
-        near = None if start is None else start.bias_
-        scale = Scale(scores, number, self.alpha)
-        found = fit_votes(sample, scale, self.bias, near, seed_offset)
-        values = np.where(self.unbounded_, self.scores_, found.scores[present])
-        self.scores_ = pd.Series(values, index=self._index, name="score")
-        self.bias_ = found.bias
-        covariance, self.dispersion_ = found.covariance()
-        if self.covariance == "fisher":
-            covariance = found.inverse
-        self.covariance_ = self._open(covariance[np.ix_(present, present)])
-
-    def _fit_nothing(self, sample: Sample) -> None:
-        """Score no model, if every vote compares a model with itself."""
-        check_any_votes(sample, self.disconnected)
-        self.models_, self.bias_ = np.empty(0, dtype=object), None
-        self.connectivity_ = Connectivity((), (), (), ())
-        self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
-        self.covariance_ = np.zeros((0, 0))
-        self.unbounded_ = np.zeros(0, dtype=bool)
-        self._side = np.zeros(0, dtype=np.intp)
-        self.dispersion_, self.open_rows_ = 1.0, None
-        self.converged_, self.n_iter_ = True, 1
-        warn_of(SENTENCES, "only-self-comparisons")
-
-    @property
-    def _index(self) -> pd.Index:
-        return label_index(self.models_, "model")
+    def _warn_of_silence(self, errors: ScoreErrors) -> None:
+        """Warn of models whose outcomes are what their scores predict."""
+        is_silent = errors.is_silent.any(axis=1)
+        if is_silent.any():
+            names = self.models_[is_silent].tolist()
+            warn_of_data(
+                "no-noise",
+                names,
+                f"Human rows of models {names[:5]} show no noise: outcomes are what "
+                "the scores predict. Their errors are those of independent votes.",
+            )
 
     @property
     def standard_errors_(self) -> pd.Series:
         """Standard errors of the scores, in logits."""
         errors = np.sqrt(np.diag(self.covariance_))
-        return pd.Series(errors, index=self._index, name="standard_error")
+        return pd.Series(errors, index=self.scores_.index, name="standard_error")
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence intervals of the scores.
@@ -371,15 +374,13 @@ class BTLRegressor(ComparisonEstimator):
         return align(self.scores_.to_numpy(), self.models_, models)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        scores = self.scores_for(X.models)
-        new = X.new_models
-        if new is None:
-            new = tuple(X.models[np.isnan(scores)].tolist())
-        if self.bias_ is None:
-            return X.with_columns(scores=scores, new_models=new)
-        return X.with_columns(
-            scores=scores, new_models=new, biases=vote_biases(self.bias_, X)
-        )
+        columns: dict[str, Any] = {"scores": self.scores_for(X.models)}
+        if X.new_models is None:
+            unscored = X.models[np.isnan(columns["scores"])]
+            columns["new_models"] = tuple(unscored.tolist())
+        if self.bias_ is not None:
+            columns["biases"] = row_biases(X, {-1: self.bias_})
+        return X.with_columns(**columns)
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.is_human

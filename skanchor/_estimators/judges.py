@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
@@ -14,32 +16,47 @@ from skanchor._battles import Comparisons, JudgeRows, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.judge_checks import (
-    SWAP,
-    JudgeFit,
-    warn_of_display,
-    warn_of_fit,
-)
 from skanchor._model.graph import count_components
 from skanchor._model.layout import without_rounding
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.logistic import separation_of
+from skanchor._model.sources import sigmoid
+from skanchor._sample.admission import separating_columns
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import biases_of
+from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
 from skanchor.bias.protocol import (
-    BiasLearner,
     for_riesz_weights,
+    last_stage,
     linearity,
     span_names,
 )
 from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.exceptions import (
     BattlesError,
+    ConvergenceWarning,
+    DiagnosticWarning,
     LearnerError,
+    SeparationWarning,
+    WeakJudgeWarning,
 )
+from skanchor.warning_log import warn_of_data
 
 POSITION_BOUND = 20.0
 """Bound on the absolute position effect, in judge logits."""
+
+FAVOUR = 0.01
+"""P-value, among all judges, of a favour for one side that is warned of."""
+
+WEAK_SENSITIVITY = 0.05
+"""Sensitivities below this many judge logits per score unit are called weak."""
+
+SWAP = (
+    "Set position_effect=False (on the command line --set "
+    "calibrator__position_effect=false), or add rows with the sides swapped."
+)
 
 
 class JudgeCalibrator(ComparisonEstimator):
@@ -146,11 +163,9 @@ class JudgeCalibrator(ComparisonEstimator):
         if not X.features_complete:
             historical = sample.counts & (X.judge >= 0) & ~X.involves_new
             X = usable_features(X, historical & np.isfinite(X.score_differences))
-        # Parametric columns: the score difference, whose coefficient is the
-        # sensitivity, then the display order where it has an effect.
         slopes = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         low, high = np.array([slopes, (-POSITION_BOUND, POSITION_BOUND)]).T
-        fits, choices = [], {}
+        biases, coefs, choices = {}, [], {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             weight, delta = sample.weight.take(cut.rows), cut.differences(scores)
@@ -159,95 +174,121 @@ class JudgeCalibrator(ComparisonEstimator):
             if not used.any():
                 continue
             counts, delta = np.where(used, weight, 0.0), np.where(used, delta, 0.0)
-            is_shown = shows_both_orders(cut, used)
-            if self.position_effect and self.position_effect != "auto":
-                check_orders(judge, cut, used, counted, X.is_new)
-            n_columns = 1 + self._has_position_effect(judge, is_shown, start)
-            rows = TrainingRows(
-                cut.pairs,
-                sample.y.take(cut.rows),
-                counts,
-                np.column_stack([delta, cut.order])[:, :n_columns],
-                (low[:n_columns], high[:n_columns]),
-            )
             near = None if start is None else start.biases_.get(judge)
-            learner = self._learner(judge, X, near)
-            fit_learner(learner, rows, judge, start=near, seed_offset=seed_offset)
-            if isinstance(learner, AutoBias):
-                losses = {f"loss {k}": v for k, v in learner.losses_.items()}
-                gaps = {f"gap {k}": v for k, v in learner.gap_error_.items()}
-                choices[judge] = {"picked": learner.picked_, **losses, **gaps}
-                learner = learner.learner_
-            _check_fitted(judge, learner, n_columns)
-            times = sample.times[cut.rows]
-            fits.append(JudgeFit(judge, learner, rows, cut.order, times))
-            if start is None and n_columns == 1:
+            is_shown = shows_both_orders(cut, used)
+            if start is not None and near is not None:
+                # Decided once, on all rows.
+                is_shown = bool(start.has_position_effect_[judge])
+            n = 1 + (is_shown and bool(self.position_effect))
+            # Parametric columns: the score difference, whose coefficient is the
+            # sensitivity, then the display order where it has an effect.
+            columns = np.column_stack([delta, cut.order])[:, :n]
+            y, bounds = sample.y.take(cut.rows), (low[:n], high[:n])
+            rows = TrainingRows(cut.pairs, y, counts, columns, bounds)
+            # Without features there is no bias function to learn.
+            bias = self.bias if X.features_left.shape[1] else "linear"
+            one = fit_near(learner_for(bias, judge), rows, judge, near, seed_offset)
+            if isinstance(one, AutoBias):
+                losses = {f"loss {k}": v for k, v in one.losses_.items()}
+                gaps = {f"gap {k}": v for k, v in one.gap_error_.items()}
+                choices[judge] = {"picked": one.picked_, **losses, **gaps}
+                one = one.learner_
+            coefs.append(_parametric(judge, one, n))
+            biases[judge] = one
+            fit = JudgeFit(judge, one, rows, cut.order, sample.times[cut.rows])
+            if start is None and n == 1:
                 # A position effect that is left out is looked at once, on all rows.
-                warn_of_display(
-                    fits[-1],
-                    cut.order[counted],
-                    is_auto=self.position_effect == "auto",
-                    is_shown=is_shown,
-                    n_judges=len(X.judges),
-                )
-        if not fits and self._needs_judges:
+                order = cut.order[counted]
+                self._check_display(fit, order, is_shown, len(X.judges))
+            _warn_of_fit(fit)
+        if not biases and self._needs_judges:
             raise BattlesError(
                 "No judge has a historical row: nothing to calibrate against the human "
                 "scores. Give judge rows between models with human votes."
             )
-        self._keep(fits, X)
+        self.features_ = np.array(X.feature_names, dtype=object)
         table = pd.DataFrame.from_dict(choices, orient="index").rename_axis("judge")
         self.choices_: pd.DataFrame = table if start is None else start.choices_
-        for fit in fits:
-            warn_of_fit(fit)
+        by_judge = np.array([np.append(one, 0.0)[:2] for one in coefs]).reshape(-1, 2)
+        has_position = [len(one) > 1 for one in coefs]
+        self.with_parameters(biases, by_judge[:, 0], by_judge[:, 1], has_position)
 
-    def _learner(self, judge: Any, X: Comparisons, near: BiasLearner | None) -> Any:
-        """Unfitted learner of one judge."""
-        # Without features there is no bias function to learn.
-        bias = self.bias if X.features_left.shape[1] else "linear"
-        learner: Any = clone(learner_for(bias, judge))
-        if isinstance(learner, AutoBias) and near is not None:
-            # Chosen once, on all rows: folds fit the pick.
-            learner = clone(near)
-        return learner.set_params(loss="logistic")
+    def _check_display(
+        self, fit: JudgeFit, order: Array, is_shown: bool, n_judges: int
+    ) -> None:
+        """Warn of a position effect that is left out; refuse one that was asked for.
 
-    def _has_position_effect(
-        self, judge: Any, is_shown: bool, start: JudgeCalibrator | None
-    ) -> bool:
-        """Whether a judge gets a position effect, given whether its rows show it."""
-        if self.position_effect != "auto":
-            return bool(self.position_effect)
-        if start is not None and judge in start.biases_:
-            # Decided once, on all rows.
-            return bool(start.has_position_effect_[judge])
-        return is_shown
+        ``order`` is that of all rows that count, those of new models among them, and
+        ``is_shown`` says whether the historical ones show models in both orders.
+        """
+        judge = fit.judge
+        text = (
+            f"The position effect of judge {judge!r} cannot be learned: its historical "
+            f"rows do not show models in both orders. {SWAP}"
+        )
+        if self.position_effect == "auto":
+            # Rows report an order, other than that of the columns, in vain.
+            if order.any() and (order != 1).any():
+                text += " It is left out."
+                warn_of_data("position-effect-not-shown", [judge], text)
+        elif self.position_effect:
+            raise BattlesError(text)
+        elif is_shown:
+            effect, p = favour_of_a_side(fit)
+            if p < FAVOUR / n_judges:
+                side = "first" if effect > 0 else "second"
+                text = (
+                    f"Judge {judge!r} favours the side shown {side} by about "
+                    f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out. Set "
+                    "position_effect='auto'. If the columns are not in display order, "
+                    "add 'shown_first'."
+                )
+                code = "position-effect-left-out"
+                warn_of_data(code, [judge], text, DiagnosticWarning)
 
-    def _keep(self, fits: list[JudgeFit], X: Comparisons) -> None:
-        """Store what the learners have found."""
-        self.judges_ = np.array([fit.judge for fit in fits], dtype=object)
-        self.features_ = np.array(X.feature_names, dtype=object)
-        self.biases_: dict[Any, BiasLearner] = {fit.judge: fit.learner for fit in fits}
+    def with_parameters(
+        self,
+        biases: Mapping[Any, Any],
+        sensitivities: Array,
+        position_effects: Array,
+        has_position_effect: Sequence[bool],
+    ) -> Self:
+        """Set parameters that were estimated elsewhere.
+
+        Parameters
+        ----------
+        biases : mapping
+            Fitted learner by judge.
+        sensitivities, position_effects : ndarray of shape (n_judges,)
+            In their order.
+        has_position_effect : sequence of bool
+            Whether the position effects were fitted.
+
+        Returns
+        -------
+        self
+        """
+        self.biases_ = dict(biases)
+        self.judges_ = np.array(list(biases), dtype=object)
         index = label_index(self.judges_, "judge")
-        coefs = np.array([np.append(fit.coef, 0.0)[:2] for fit in fits]).reshape(-1, 2)
-        displayed = np.array([len(fit.coef) > 1 for fit in fits], dtype=bool)
-        slopes = without_rounding(coefs[:, 0])
+        slopes = without_rounding(sensitivities)
         self.sensitivities_ = pd.Series(slopes, index, name="sensitivity")
-        self.position_effects_ = pd.Series(coefs[:, 1], index, name="position")
-        self.has_position_effect_ = pd.Series(displayed, index, dtype=bool)
+        self.position_effects_ = pd.Series(position_effects, index, name="position")
+        self.has_position_effect_ = pd.Series(has_position_effect, index, dtype=bool)
         self.has_position_effect_.name = "has_position_effect"
+        return self
 
     @property
     def coefficients_(self) -> pd.DataFrame:
         """What each judge favours, in judge logits per unit of each column."""
         rows = []
-        for judge in self.judges_.tolist():
-            learner: Any = self.biases_[judge]
+        for learner in self.biases_.values():
             # Without a span, coefficients are not the whole bias.
             is_linear = linearity(learner) == "fixed"
             coef = getattr(learner, "coef_", []) if is_linear else []
             names = span_names(learner, tuple(self.features_), len(coef))
             rows.append(dict(zip(names, coef, strict=True)))
-        index = pd.Index(self.judges_, name="judge")
+        index = label_index(self.judges_, "judge")
         return pd.DataFrame(rows, index=index, dtype=np.float64)
 
     def follow(self, learner: Any) -> Any:
@@ -269,33 +310,26 @@ class JudgeCalibrator(ComparisonEstimator):
         if isinstance(learner, str) and learner == "calibrator":
             learner = self.bias
         learners, is_chosen = {}, False
-        for judge in self.judges_.tolist():
+        for judge, fitted in self.biases_.items():
             one: Any = learner_for(learner, judge)
             is_same = hasattr(one, "for_riesz_weights") and same_settings(
                 one, learner_for(self.bias, judge)
             )
             if is_same or (isinstance(one, AutoBias) and judge in self.choices_.index):
-                one, is_chosen = for_riesz_weights(self.biases_[judge]), True
+                one, is_chosen = for_riesz_weights(fitted), True
             learners[judge] = one
         return learners if is_chosen else learner
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        biases = np.zeros(len(X))
-        if X.biases is not None:
-            # People's bias, which an earlier stage has added.
-            biases[X.is_human] = X.biases[X.is_human]
-        for m, judge in enumerate(X.judges.tolist()):
-            if judge in self.biases_ and X.features_left.shape[1]:
-                cut, whose = X.by_judge(m), f"judge {judge!r}"
-                biases[cut.rows] = biases_of(self.biases_[judge], cut.pairs, whose)
         slopes, positions = (
             np.asarray(align(values.to_numpy(float), self.judges_, X.judges))
             for values in (self.sensitivities_, self.position_effects_)
         )
+        learners = {m: self.biases_.get(j) for m, j in enumerate(X.judges.tolist())}
         return self.with_fitted_orders(X).with_columns(
             sensitivities=slopes,
             position_effects=positions if self.has_position_effect_.any() else None,
-            biases=biases,
+            biases=row_biases(X, learners),
         )
 
     def with_fitted_orders(self, X: Comparisons) -> Comparisons:
@@ -326,6 +360,57 @@ class NoJudges(JudgeCalibrator):
     _needs_judges = False
 
 
+class JudgeFit(NamedTuple):
+    """A judge's fitted learner, with the rows that it was fitted on.
+
+    Attributes
+    ----------
+    judge : hashable
+        Label.
+    learner : learner
+        Fitted.
+    rows : TrainingRows
+        All rows of the judge; only historical ones have a weight. Parametric columns
+        are the score difference, then the display order where it has an effect.
+    order : ndarray of shape (n_rows,)
+        Display order.
+    times : ndarray of shape (n_rows,)
+        How many rows of the table each stands for.
+    """
+
+    judge: Any
+    learner: Any
+    rows: TrainingRows
+    order: Array
+    times: Array
+
+
+def fit_near(
+    bias: Any, rows: TrainingRows, judge: Any, near: Any, seed_offset: int
+) -> Any:
+    """Fit a clone of a learner; ``near`` is one fitted on nearly the same rows."""
+    learner = clone(bias)
+    if isinstance(learner, AutoBias) and near is not None:
+        # Chosen once, on all rows: folds fit the pick.
+        learner = clone(near)
+    learner.set_params(loss="logistic")
+    return fit_learner(learner, rows, judge, start=near, seed_offset=seed_offset)
+
+
+def row_biases(X: Comparisons, learners: Mapping[int, Any]) -> Array:
+    """Bias contrasts that rows carry, or zero, and of these judges what is learned.
+
+    ``learners`` are by the code of the judge, -1 for people; the contrasts are NaN
+    where a feature is missing.
+    """
+    biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
+    for m, learner in learners.items():
+        if learner is not None and X.features_left.shape[1]:
+            cut, whose = X.by_judge(m), f"judge {X.judges[m]!r}" if m >= 0 else "people"
+            biases[cut.rows] = biases_of(learner, cut.pairs, whose)
+    return biases
+
+
 def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
     """Whether no ranking of the models says which of two the used rows show first.
 
@@ -339,35 +424,119 @@ def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
     return bool(count_components(first)[1] < cut.n_models)
 
 
-def check_orders(
-    judge: Any,
-    cut: JudgeRows,
-    used: NDArray[np.bool_],
-    counted: NDArray[np.bool_],
-    is_new: NDArray[np.bool_],
-) -> None:
-    """Refuse a position effect that the historical rows cannot tell apart."""
-    # A display order that depends on the pair alone shows one sign, if it is turned so
-    # that the earlier label comes first.
-    turned = np.where(cut.left < cut.right, cut.order, -cut.order)
-    n_orders = len(np.unique(turned[used & (cut.order != 0)]))
-    # Rows with one new model, turned so that it comes first.
-    new = np.append(is_new, False)
-    arrival = (new[cut.left] ^ new[cut.right]) & counted
-    orders = np.unique(np.where(new[cut.left], cut.order, -cut.order)[arrival])
-    if n_orders == 0 or (n_orders == 1 and len(orders) == 1 and orders[0] != 0):
-        raise BattlesError(
-            f"The position effect of judge {judge!r} cannot be learned: its "
-            f"historical rows do not show models in both orders. {SWAP}"
-        )
-
-
-def _check_fitted(judge: Any, learner: Any, n_parametric: int) -> None:
-    """Refuse a learner that did not fit the parametric columns."""
+def _parametric(judge: Any, learner: Any, size: int) -> Array:
+    """Coefficients of the parametric columns; refuse a learner that lacks them."""
     coef = np.asarray(getattr(learner, "parametric_coef_", np.nan), dtype=float)
-    if coef.shape != (n_parametric,) or not np.isfinite(coef).all():
+    if coef.shape != (size,) or not np.isfinite(coef).all():
         raise LearnerError(
             f"The bias learner of judge {judge!r}, {type(learner).__name__}, must "
-            f"store {n_parametric} finite parametric coefficients in "
-            f"parametric_coef_, but it holds {coef.tolist()}."
+            f"store {size} finite parametric coefficients in parametric_coef_, but it "
+            f"holds {coef.tolist()}."
         )
+    return coef
+
+
+def _warn_of_fit(fit: JudgeFit) -> None:
+    """Warn of verdicts that are separated, weak, or follow the display order."""
+    judge, (slope, *position) = fit.judge, fit.learner.parametric_coef_
+    nowhere = np.zeros(1 + len(position), dtype=bool)
+    at_bound = np.asarray(getattr(fit.learner, "at_bound_", nowhere))
+    is_converged = bool(getattr(fit.learner, "converged_", True))
+    columns = "" if is_converged and not at_bound[0] else _separating(fit)
+    if columns:
+        text = (
+            f"The verdicts of judge {judge!r} are separated by {columns}: no finite "
+            "fit exists, and these rows carry next to no information. What the others "
+            "say of the scores is unaffected. Drop a feature that is made from the "
+            f"outcome, or the judge (without=[{judge!r}]), or set a ridge, such as "
+            "LinearBias(alpha=0.01)."
+        )
+        warn_of_data("separated-judge", [judge], text, SeparationWarning)
+    elif not is_converged:
+        text = (
+            f"The fit of judge {judge!r} did not converge; its verdicts may be nearly "
+            "separated. Set a ridge, such as LinearBias(alpha=0.01)."
+        )
+        warn_of_data("judge-not-converged", [judge], text, ConvergenceWarning)
+    if at_bound[0]:
+        text = (
+            f"Sensitivity of judge {judge!r} lies on its bound, {slope:.3g}; intervals "
+            "that use this judge are not valid."
+        )
+        warn_of_data("sensitivity-at-bound", [judge], text, WeakJudgeWarning)
+    elif slope < WEAK_SENSITIVITY and not columns:
+        kind = "negative" if slope < 0 else "close to zero"
+        meaning = "carry little of" if slope >= -WEAK_SENSITIVITY else "run against"
+        text = (
+            f"Sensitivity of judge {judge!r} is {kind} ({slope:.3g}): its verdicts "
+            f"{meaning} the human ranking."
+        )
+        warn_of_data("weak-sensitivity", [judge], text, WeakJudgeWarning)
+    if at_bound[1:].any():
+        text = (
+            f"The position effect of judge {judge!r} lies on its bound: its verdicts "
+            "follow the display order and say next to nothing of the models."
+        )
+        warn_of_data("position-effect-at-bound", [judge], text, WeakJudgeWarning)
+
+
+def _separating(fit: JudgeFit) -> str:
+    """The columns that separate the verdicts, and in how many rows; "" if none do."""
+    pairs, used, design = fit.rows.pairs, fit.rows.weight > 0, fit.rows.parametric
+    names = ["the score difference", "the display order"][: design.shape[1]]
+    if linearity(fit.learner) == "fixed" and pairs.n_features:
+        span = np.asarray(fit.learner.span(pairs))
+        found = span_names(fit.learner, pairs.names, span.shape[1])
+        names += [f"feature {name!r}" for name in found]
+        design = np.hstack([design, span])
+    times = fit.times[used]
+    separation = separation_of(design[used], fit.rows.y[used], times)
+    if not len(separation.columns):
+        return ""
+    return (
+        f"{separating_columns(separation, names)} in the {separation.n_rows} of its "
+        f"{int(times.sum())} historical rows that differ in it"
+    )
+
+
+def favour_of_a_side(fit: JudgeFit) -> tuple[float, float]:
+    """Score test of a position effect that a fit has left out.
+
+    Parameters
+    ----------
+    fit : JudgeFit
+        Without the display order among its parametric columns.
+
+    Returns
+    -------
+    effect : float
+        The position effect that one step from zero gives, in judge logits.
+    p_value : float
+        Two-sided, with the variance that the residuals show; one without information.
+    """
+    rows, learner, order = fit.rows, fit.learner, fit.order
+    weight, design = rows.weight, rows.parametric
+    eta, ridge = design @ learner.parametric_coef_, np.zeros(design.shape[1])
+    if rows.pairs.n_features:
+        eta = eta + learner.contrast(rows.pairs)
+    stage = last_stage(learner, rows.pairs, weight)
+    if stage is not None:
+        design = np.hstack([design, stage.columns])
+        ridge = np.append(ridge, weight.sum() * stage.ridge)
+    p = sigmoid(eta)
+    residual, curvature = weight * (rows.y - p), weight * p * (1.0 - p)
+    # The order column less its projection on the fitted columns, in the metric of the
+    # information: d - X (X' W X + ridge)^-1 X' W d, of shape (n_rows,).
+    weighted = design * curvature[:, None]
+    solver = SymmetricSystem.of(design.T @ weighted + np.diag(ridge))
+    rest = order - design @ solver.solve(weighted.T @ order)
+    information = curvature @ rest**2
+    variance = np.sum((rest * residual) ** 2 / fit.times)
+    # Of verdicts that the fit is sure of, rounding is all that is left.
+    if not variance > 0 or not information > 1e-9 * weight.sum():
+        return 0.0, 1.0
+    # Score statistic sum(rest w eps), with variance sum((rest w eps)^2); one Newton
+    # step from zero is the score over the information.
+    total = rest @ residual
+    z = abs(total) / np.sqrt(variance)
+    return float(total / information), float(2.0 * ndtr(-z))

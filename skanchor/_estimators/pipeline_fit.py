@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skanchor._battles import Comparisons
-from skanchor._battles.labels import label_index
 from skanchor._estimators.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.fit import Fit
 from skanchor._model.influence import NO_DISPERSION, dispersion
 from skanchor._model.item_effects import precision_of, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout, without_rounding
-from skanchor._model.newton import Step, fitted, steps_of
+from skanchor._model.newton import FitOfAllRows, Step, steps_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -37,22 +35,22 @@ class PipelineFit:
         Rows that carry what the stages have learned, outcomes, weights and groups.
     calibrator : JudgeCalibrator or None
         Fitted; None for people alone.
-    human_bias : learner or None
-        Fitted bias of people.
+    learners : list of learners
+        Fitted bias of each source, people first; None without a bias.
     fit : Fit
         Values of all parameters.
     sources : list of SourceRows
         Rows that count, historical ones and those of new models apart.
-    bounds : tuple of ndarray
-        Lower and upper bounds of all parameters.
+    score_bounds : tuple of float
+        Lower and upper bound of the new scores, in logits.
     """
 
     sample: Sample
     calibrator: Any
-    human_bias: Any
+    learners: list[Any]
     fit: Fit
     sources: list[SourceRows]
-    bounds: tuple[Array, Array]
+    score_bounds: tuple[float, float] = (-np.inf, np.inf)
 
     @classmethod
     def of(
@@ -84,34 +82,23 @@ class PipelineFit:
         -------
         PipelineFit
         """
-        X = sample.X
-        judges = X.judges.tolist()
+        X, judges = sample.X, sample.X.judges.tolist()
         biases = getattr(calibrator, "biases_", {})
+        learners = [human_bias, *map(biases.get, judges)]
         flags = getattr(calibrator, "has_position_effect_", {})
-        spans = spans_of([human_bias, *map(biases.get, judges)], sample)
+        spans = spans_of(learners, sample)
         positions = [bool(flags.get(judge, False)) for judge in judges]
         widths = [len(span.coef) for span in spans]
         fit = carried(X, widths, positions, covariance)
         layout = fit.layout
-        bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
-        if judges:
-            limits = np.array(calibrator.sensitivity_bounds)[:, None]
-            bounds[:, layout.sensitivities] = limits
-        bounds[:, layout.position_effects] = [[-POSITION_BOUND], [POSITION_BOUND]]
         ridge = np.zeros(layout.size)
         for source, span in enumerate(spans):
             ridge[layout.span(source)] = span.ridge
             fit.x[layout.span(source)] = span.coef
         votes = sample.counts & X.is_human & ~X.involves_new
         ridge[layout.of_scores(~X.is_new)] = alpha * sample.weight[votes].sum()
-        return cls(
-            sample,
-            calibrator,
-            human_bias,
-            replace(fit, precision=fit.precision + np.diag(ridge)),
-            source_rows(sample, spans),
-            (bounds[0], bounds[1]),
-        )
+        fit = replace(fit, precision=fit.precision + np.diag(ridge))
+        return cls(sample, calibrator, learners, fit, source_rows(sample, spans))
 
     @property
     def layout(self) -> Layout:
@@ -119,10 +106,17 @@ class PipelineFit:
         return self.fit.layout
 
     @property
-    def learners(self) -> list[Any]:
-        """Fitted bias of each source, people first; None without a bias."""
-        judges = self.sample.X.judges.tolist()
-        return [self.human_bias, *map(self.calibrator.biases_.get, judges)]
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds of all parameters; item effects have none."""
+        layout = self.layout
+        bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
+        if layout.n_sources > 1:
+            limits = np.array(self.calibrator.sensitivity_bounds)[:, None]
+            bounds[:, layout.sensitivities] = limits
+        bounds[:, layout.position_effects] = [[-POSITION_BOUND], [POSITION_BOUND]]
+        new = layout.of_scores(layout.is_new)
+        bounds[:, new] = np.array(self.score_bounds)[:, None]
+        return bounds[0], bounds[1]
 
     def moved(self, fit: Fit) -> PipelineFit:
         """The same rows and learners at another fit."""
@@ -141,26 +135,14 @@ class PipelineFit:
 
     def with_score_bounds(self, bounds: tuple[float, float]) -> PipelineFit:
         """The same fit, with bounds of the new scores, in logits."""
-        (low, high), (least, most) = self.bounds, self.layout.bounds_of_new(bounds)
-        return replace(self, bounds=(np.maximum(low, least), np.minimum(high, most)))
+        return replace(self, score_bounds=bounds)
 
     def with_item_effects(self, covariance: Array) -> PipelineFit:
         """The same fit beside item effects of a covariance, which are zero."""
-        fit = with_item_effects(self.fit, covariance)
-        # Item effects, which follow the other parameters, have no bounds.
-        low, high = self.bounds
-        no_bounds = np.full(len(fit.x) - len(low), np.inf)
-        bounds = np.append(low, -no_bounds), np.append(high, no_bounds)
-        return replace(self, fit=fit, bounds=bounds)
-
-    def without_item_effects(self) -> PipelineFit:
-        """The same fit with item effects of zero."""
-        x = self.fit.x.copy()
-        x[self.layout.item_effects] = 0.0
-        return self.moved(self.fit.moved(x, self.fit.converged))
+        return self.moved(with_item_effects(self.fit, covariance))
 
     def dispersions(self, *, without_items: bool) -> Array:
-        """Dispersion of the historical residuals of each source.
+        """Dispersion of the historical residuals of each source, its item effects zero.
 
         Parameters
         ----------
@@ -172,13 +154,13 @@ class PipelineFit:
         ndarray of shape (n_judges + 1,)
             By judge, people last; one for sources without information.
         """
-        found = np.ones(self.layout.n_sources)
+        x, found = self.fit.x.copy(), np.ones(self.layout.n_sources)
+        x[self.layout.item_effects] = 0.0
+        fit = self.fit.moved(x)
         for rows in self.sources:
             if not rows.is_new:
-                p = self.fit.probabilities(rows)
-                found[rows.source - 1] = dispersion(
-                    rows, p, without_items=without_items
-                )
+                known = rows, fit.probabilities(rows)
+                found[rows.source - 1] = dispersion(*known, without_items=without_items)
         return found
 
     def over(self, noise: Array) -> PipelineFit:
@@ -214,11 +196,8 @@ class PipelineFit:
 
     def fitted(self, steps: Sequence[Step], tolerance: float = 1e-10) -> PipelineFit:
         """Fit all rows step by step."""
-        weights = [rows.weight for rows in self.sources]
-        fit, _ = fitted(
-            self.fit, steps, self.sources, weights, self.bounds, tolerance=tolerance
-        )
-        return self.moved(fit)
+        found = FitOfAllRows.of(self.fit, steps, self.sources, self.bounds, tolerance)
+        return self.moved(found.fit)
 
     # -------------------------------------------------------------- back to the stages
     def annotate(self, X: Comparisons) -> Comparisons:
@@ -227,43 +206,36 @@ class PipelineFit:
         biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
         for rows in self.sources:
             biases[rows.rows] = self.fit.bias(rows)
-        effects = None
+        columns = {"scores": self.fit.scores.copy(), "biases": biases}
+        slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
+        columns["sensitivities"] = without_rounding(slopes)
+        if X.position_effects is not None:
+            columns["position_effects"] = positions.copy()
         if layout.has_item_effects:
             by_model = x[layout.item_effects].reshape(-1, layout.n_models)
-            effects = by_model[:, layout.model]
-        positions = None
-        if X.position_effects is not None:
-            positions = x[layout.position_effects][1:].copy()
-        return X.with_columns(
-            scores=self.fit.scores.copy(),
-            sensitivities=without_rounding(x[layout.sensitivities][1:]),
-            position_effects=positions,
-            biases=biases,
-            deviations=effects,
-        )
+            columns["deviations"] = by_model[:, layout.model]
+        return X.with_columns(**{"deviations": None, **columns})
+
+    def _refitted(self) -> list[Any]:
+        """Learner of each source with these coefficients, people first."""
+        layout, x = self.layout, self.fit.x
+        return [
+            rejoined(one, x[layout.span(m)].copy()) if layout.widths[m] else one
+            for m, one in enumerate(self.learners)
+        ]
 
     def calibrated(self) -> JudgeCalibrator:
         """Copy of the calibrator with these parameters of judges."""
-        X, layout, x = self.sample.X, self.layout, self.fit.x
-        judges = label_index(X.judges, "judge")
+        layout, x, judges = self.layout, self.fit.x, self.sample.X.judges.tolist()
+        biases = dict(zip(judges, self._refitted()[1:], strict=True))
+        slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
         found: JudgeCalibrator = copy(self.calibrator)
-        slopes = without_rounding(x[layout.sensitivities][1:])
-        found.sensitivities_ = pd.Series(slopes, judges, name="sensitivity")
-        if X.position_effects is not None:
-            effects = x[layout.position_effects][1:].copy()
-            found.position_effects_ = pd.Series(effects, judges, name="position")
-        found.biases_ = dict(self.calibrator.biases_)
-        for source, judge in enumerate(X.judges.tolist(), start=1):
-            if layout.widths[source]:
-                coef = x[layout.span(source)].copy()
-                found.biases_[judge] = rejoined(found.biases_[judge], coef)
-        return found
+        has_position = layout.positions[1:]
+        return found.with_parameters(biases, slopes, positions.copy(), has_position)
 
     def voters(self) -> Any:
         """Copy of people's bias with these coefficients; None without a bias."""
-        if not self.layout.widths[PEOPLE]:
-            return self.human_bias
-        return rejoined(self.human_bias, self.fit.x[self.layout.span(PEOPLE)].copy())
+        return self._refitted()[PEOPLE]
 
 
 def carried(
@@ -290,26 +262,27 @@ def carried(
     -------
     Fit
     """
-    items, n_judges = X.items, len(X.judges)
-    widths = (0,) * (1 + n_judges) if widths is None else tuple(widths)
+    n_judges = len(X.judges)
     if positions is None:
         positions = [X.position_effects is not None] * n_judges
     layout = Layout(
         X.is_new,
-        items.context,
-        items.model,
-        widths,
+        X.items.context,
+        X.items.model,
+        tuple(widths or (0,) * (1 + n_judges)),
         (False, *positions),
         covariance is not None,
     )
     fit = Fit.start(layout)
     x, at = fit.x, layout.item_effects
-    if X.scores is not None:
-        x[layout.scores] = np.nan_to_num(X.scores)
-    if X.sensitivities is not None:
-        x[layout.sensitivities][1:] = X.sensitivities
-    if X.position_effects is not None:
-        x[layout.position_effects][1:] = X.position_effects
+    for place, values in (
+        (layout.scores, None if X.scores is None else np.nan_to_num(X.scores)),
+        (layout.sensitivities, X.sensitivities),
+        (layout.position_effects, X.position_effects),
+    ):
+        if values is not None:
+            # People, the first source, have no parameters of judges.
+            x[place.stop - len(values) : place.stop] = values
     if covariance is not None:
         fit.precision[at, at] = precision_of(covariance, layout.n_models)
         if X.deviations is not None:

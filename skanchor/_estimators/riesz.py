@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from skanchor._battles import Comparisons, Outcomes, usable_features
+from skanchor._battles import (
+    HUMAN,
+    Comparisons,
+    FeaturePairs,
+    JudgeRows,
+    Outcomes,
+    usable_features,
+)
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import PipelineFit, carried
-from skanchor._estimators.weighing import Weighing, WeightFunctions
+from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE
 from skanchor._model.riesz import Solution
-from skanchor._model.sources import sigmoid, variance_of
+from skanchor._model.sources import ResidualRows, SourceRows, sigmoid, variance_of
 from skanchor._sample.sample import Battles, Sample, check_weight
+from skanchor._sample.source_rows import rows_that_count, source_rows
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
-from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
-from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.warning_log import warn
+from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
+from skanchor.bias.protocol import LastStage, for_riesz_weights, linearity
+from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
+from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
+from skanchor.warning_log import warn_of_data
 
 
 def _own_learner(learner: Any) -> Any:
     """The learner that a string names, if it is not another stage's."""
     if learner == "calibrator":
         raise ValueError(
-            "learner='calibrator' is the learner of AnchorPipeline's calibrator, and "
-            "has no parameters of its own here: set those of calibrator__bias, or "
-            "first set debiaser__learner to a learner."
+            "learner='calibrator' has no parameters of its own: set those of "
+            "calibrator__bias, or first set debiaser__learner to a learner."
         )
     return make_learner(learner)
 
@@ -126,17 +138,14 @@ class RieszDebiaser(ComparisonEstimator):
         X = usable_features(X, by_features)
         sample = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
         curvature = sample.weight * variance_of(sigmoid(np.where(used, eta, 0.0)))
-        learner = self._part("learner")
-        weighing = Weighing.of(
-            sample, curvature, learner, self.human_bias, self.inner_folds, seed_offset
-        )
+        known = self._part("learner"), self.human_bias, self.inner_folds
+        weighing = Weighing.of(sample, curvature, *known, seed_offset)
         if start is not None and is_whole and weighing.are_biases(start.learners):
             # The columns of the weights are those of the biases.
             rows = [replace(a, offset=start.fit.bias(a)) for a in start.sources]
         else:
             rows = weighing.rows(sample)
-        fit = carried(X, covariance=X.item_covariance)
-        fit = fit.with_spans(weighing.widths)
+        fit = carried(X, covariance=X.item_covariance).with_spans(weighing.widths)
         self.keep(X, weighing, Solution.of(fit, rows, weighing.prior(fit)))
         totals = np.bincount(X.sources + 1, sample.weight)[1:].tolist()
         self._source_totals = dict(zip(X.source_keys, totals, strict=True))
@@ -159,6 +168,7 @@ class RieszDebiaser(ComparisonEstimator):
         """
         self.models_, self.judges_ = X.models, X.judges
         self.weighing_, self.solution_ = weighing, solution
+        self.learners_ = weighing.functions
         self.information_ = solution.information.matrix
         self.identity_error_ = float(np.abs(solution.gap).max(initial=0.0))
         self.undetermined_ = solution.weights.undetermined
@@ -166,12 +176,8 @@ class RieszDebiaser(ComparisonEstimator):
             warn_of_unidentified(X.models[self.undetermined_])
         return self
 
-    @property
-    def learners_(self) -> tuple[WeightFunctions, ...]:
-        """Functions in the weights of each source, people first."""
-        return self.weighing_.functions
-
-    def _aligned(self, X: Battles) -> Comparisons:
+    def _aligned(self, X: Battles) -> tuple[Comparisons, NDArray[np.bool_]]:
+        """Encoded rows in the vocabulary of the fit, and which of them have a logit."""
         aligned = self._encode(X).relabel(self.models_, self.judges_)
         lacks_judges = len(self.judges_) > 0 and aligned.sensitivities is None
         if aligned.scores is None or lacks_judges:
@@ -179,7 +185,7 @@ class RieszDebiaser(ComparisonEstimator):
                 "RieszDebiaser needs comparisons that carry scores, sensitivities and "
                 "biases; transform them with the fitted earlier stages first."
             )
-        return aligned
+        return aligned, aligned.is_usable & np.isfinite(aligned.logits())
 
     def weights(self, X: Battles) -> Array:
         """Riesz weights of rows.
@@ -195,7 +201,7 @@ class RieszDebiaser(ComparisonEstimator):
             Weight a of each row's residual in the score of each of ``models_``, in
             logits; zero for rows that cannot be used.
         """
-        aligned = self._aligned(X)
+        aligned, _ = self._aligned(X)
         one = np.ones(len(aligned))
         sample = Sample(aligned, Outcomes(0.0 * one, np.array([0, 1]), 1), one)
         weights = np.zeros((len(aligned), len(self.models_)))
@@ -221,20 +227,12 @@ class RieszDebiaser(ComparisonEstimator):
         ndarray of shape (n_rows, n_models)
             In logits of each score.
         """
-        aligned = self._aligned(X)
+        aligned, used = self._aligned(X)
         residual = self._outcome_values(aligned, y) - sigmoid(aligned.logits())
-        used = self._valid(aligned)
         return self.weights(X) * np.where(used, residual, 0.0)[:, None]
-
-    @staticmethod
-    def _valid(X: Comparisons) -> NDArray[np.bool_]:
-        return X.is_usable & np.isfinite(X.logits())
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         return X
-
-    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
-        return self._valid(X)
 
     def score(
         self, X: Battles, y: Any = None, sample_weight: ArrayLike | None = None
@@ -259,31 +257,263 @@ class RieszDebiaser(ComparisonEstimator):
         float
             Higher is better.
         """
-        aligned = self._aligned(X)
-        weight = check_weight(sample_weight, aligned)
-        rows = self._valid(aligned) & (weight > 0)
-        if not rows.any():
+        aligned, used = self._aligned(X)
+        weight = np.where(used, check_weight(sample_weight, aligned), 0.0)
+        if not weight.any():
             raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
         p = sigmoid(np.nan_to_num(aligned.logits()))
-        squares = np.sum(self.weights(X) ** 2, axis=1)
-        values = weight * p * (1.0 - p) * squares
-        total = 0.0
-        for code, key in enumerate(aligned.source_keys):
-            own = rows & (aligned.sources == code)
-            if own.any():
-                mean = float(values[own].sum() / weight[own].sum())
-                total += self._source_totals.get(key, 0.0) * mean
+        squares = p * (1.0 - p) * np.sum(self.weights(X) ** 2, axis=1)
+        # Code -1, of rows without a source, is the first.
+        size, source = 1 + len(aligned.source_keys), aligned.sources + 1
+        mass, total = (
+            np.bincount(source, values, size)[1:]
+            for values in (weight, weight * squares)
+        )
+        of_fit = [self._source_totals.get(key, 0.0) for key in aligned.source_keys]
+        mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
         targets = self.solution_.layout.targets
-        return float(2.0 * np.sum(targets * self.solution_.weights.values) - total)
+        return float(
+            2.0 * np.sum(targets * self.solution_.weights.values) - of_fit @ mean
+        )
 
 
 def warn_of_unidentified(models: NDArray[Any]) -> None:
     """Warn of models whose scores the rows of a fit do not determine."""
-    warn(
-        SkanchorWarning(
-            f"The rows do not determine the scores of {models[:5].tolist()}; their "
-            "intervals are not valid.",
-            code="unidentified-scores",
-            subject=models,
-        )
+    text = (
+        f"The rows do not determine the scores of {models[:5].tolist()}; their "
+        "intervals are not valid."
     )
+    warn_of_data("unidentified-scores", models, text, SkanchorWarning)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WeightFunctions:
+    """Functions gamma of the features in the weights of one source.
+
+    A learner with a span has their columns. Any other is fitted to the columns of items
+    and display order, from which its projections are then subtracted.
+
+    Attributes
+    ----------
+    learner : learner or None
+        With its feature map, where it has a span; unfitted where it has none; None
+        where there are no features.
+    ridge : ndarray of shape (n_span,)
+        Ridge penalty of the span, beside the mean curvature.
+    total : float
+        Summed curvature of the historical rows.
+    rows : ndarray of shape (n,)
+        Numbers of the training rows of a learner without a span.
+    fitted : ndarray of shape (n, n_items + 1)
+        Projections of the columns of these rows, out of fold, so that a learner's fit
+        to the noise of these rows does not count as explained.
+    inner : tuple of learners
+        Fitted on the inner folds; their mean gives the projections of any other row.
+    """
+
+    learner: Any = None
+    ridge: Array = field(default_factory=lambda: np.zeros(0))
+    total: float = 0.0
+    rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    fitted: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    inner: tuple[Any, ...] = ()
+
+    def without_projections(
+        self, part: SourceRows, X: Comparisons, *, is_training: bool
+    ) -> SourceRows:
+        """Rows with the columns of items and display order less their projections."""
+        if not self.inner:
+            return part
+        columns = _columns(part)
+        place = np.full(len(X), -1)
+        if is_training:
+            place[self.rows] = np.arange(len(self.rows))
+        at = place[part.rows]
+        columns[at >= 0] -= self.fitted[at[at >= 0]]
+        rest = np.flatnonzero(at < 0)
+        if len(rest):
+            sides = X.features_left, X.features_right
+            pairs = FeaturePairs(*sides, X.feature_names, part.rows[rest])
+            columns[rest] -= np.mean([_contrast(a, pairs) for a in self.inner], axis=0)
+        known = {f.name: getattr(part, f.name) for f in fields(part)}
+        return ResidualRows(**known, residual=columns)
+
+
+def _columns(rows: SourceRows | JudgeRows) -> Array:
+    """Columns of items and display order, dense, of shape (n, n_items + 1).
+
+    The score difference is a combination of the columns of the items.
+    """
+    n_items = rows.n_models if isinstance(rows, JudgeRows) else rows.n_items
+    items = np.eye(n_items)
+    return np.column_stack([items[rows.left] - items[rows.right], rows.order])
+
+
+def _contrast(learner: Any, pairs: FeaturePairs) -> Array:
+    """Contrasts of a learner; refuse those that are not numbers."""
+    values = np.asarray(learner.contrast(pairs))
+    if not np.isfinite(values).all():
+        raise LearnerError("the learner of the Riesz weights returned NaN.")
+    return values
+
+
+def _projected(
+    learner: Any,
+    judge: Any,
+    cut: JudgeRows,
+    sample: Sample,
+    curvature: Array,
+    inner_folds: int,
+    seed_offset: int,
+) -> WeightFunctions:
+    """Fit a learner without a span to the columns of a source, fold by fold."""
+    places = np.flatnonzero(curvature[cut.rows] > 0)
+    rows = cut.rows[places]
+    nothing = np.empty((len(rows), 0))
+    training = TrainingRows(
+        cut.pairs[places], _columns(cut)[places], curvature[rows], nothing
+    )
+    # Rows of one group stay together. There are no more folds than groups; one group
+    # leaves none to hold out, and is fitted and predicted in full.
+    group = rows if sample.groups is None else sample.groups[rows]
+    groups, code = np.unique(group, return_inverse=True)
+    n_folds = min(inner_folds, len(groups))
+    fold = (np.random.default_rng(0).permutation(len(groups)) % n_folds)[code]
+    fitted, inner = np.zeros_like(training.y), []
+    for k in range(n_folds):
+        some = training[np.flatnonzero((fold != k) | (n_folds == 1))]
+        one = fit_learner(clone(learner), some, judge, seed_offset=seed_offset)
+        test = np.flatnonzero(fold == k)
+        fitted[test] = _contrast(one, training.pairs[test])
+        inner.append(one)
+    return WeightFunctions(learner, rows=rows, fitted=fitted, inner=tuple(inner))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Weighing:
+    """Functions of the features in the Riesz weights of all sources, people first."""
+
+    functions: tuple[WeightFunctions, ...]
+
+    @classmethod
+    def of(
+        cls,
+        sample: Sample,
+        curvature: Array,
+        learner: Any,
+        human_bias: Any,
+        inner_folds: int,
+        seed_offset: int = 0,
+    ) -> Weighing:
+        """Choose columns by historical rows, or project the rows' own columns.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows that carry scores, with their weights in training.
+        curvature : ndarray of shape (n_rows,)
+            Weight times variance of the outcome of each row.
+        learner : str, learner or dict
+            As in :class:`skanchor.RieszDebiaser`.
+        human_bias : learner or None
+            Fitted bias of people, whose span is taken over.
+        inner_folds : int
+            As there.
+        seed_offset : int
+            Number of the training set, from which learners derive their seeds.
+
+        Returns
+        -------
+        Weighing
+        """
+        X, functions = sample.X, []
+        for source, judge in enumerate([HUMAN, *X.judges.tolist()]):
+            cut, is_people = X.by_judge(source - 1), source == PEOPLE
+            known = curvature[cut.rows]
+            is_used = known.any() and X.features_left.shape[1]
+            if not is_used or (is_people and human_bias is None):
+                functions.append(WeightFunctions())
+                continue
+            own: Any = human_bias if is_people else clone(learner_for(learner, judge))
+            # The columns of a span are those of the bias, whatever the arrivals look
+            # like: only where a judge has no historical row, they count.
+            old = np.where(cut.involves(X.is_new), 0.0, known)
+            weight = old if old.any() else known
+            if linearity(own) == "fixed":
+                if not is_people:
+                    own.fit_span(cut.pairs, weight)
+                ridge = own.ridge(cut.pairs, weight)
+                functions.append(WeightFunctions(own, ridge, float(old.sum())))
+                continue
+            own = for_riesz_weights(own) if is_people else own
+            # Weights minimise a squared criterion, whatever the loss of the bias.
+            own.set_params(loss="squared")
+            rows = cut, sample, curvature
+            functions.append(_projected(own, judge, *rows, inner_folds, seed_offset))
+        return cls(tuple(functions))
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether the weights of all sources are linear in fixed columns."""
+        return not any(one.inner for one in self.functions)
+
+    def are_biases(self, learners: Sequence[Any]) -> bool:
+        """Whether these are the columns that the fitted biases of sources have."""
+        return self.has_spans and all(
+            len(one.ridge) == np.size(getattr(bias, "coef_", ()))
+            and (not len(one.ridge) or same_settings(one.learner, bias))
+            for one, bias in zip(self.functions, learners, strict=True)
+        )
+
+    def rows(self, sample: Sample, *, is_training: bool = True) -> list[SourceRows]:
+        """Rows by source, with the columns of the weights; their bias is fixed.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows that carry the plug-in; those without a logit are left out.
+        is_training : bool
+            Whether they are the rows of the fit, whose projections are out of fold.
+
+        Returns
+        -------
+        list of SourceRows
+        """
+        usable = np.isfinite(sample.X.logits())
+        sample = sample.weighted(np.where(usable, sample.weight, 0.0))
+        return [
+            self.functions[part.source].without_projections(
+                part, sample.X, is_training=is_training
+            )
+            for part in source_rows(sample, self._spans(sample))
+        ]
+
+    def _spans(self, sample: Sample) -> Iterator[LastStage]:
+        """Columns of each source, one after the other: together they are large."""
+        biases = np.zeros(len(sample)) if sample.X.biases is None else sample.X.biases
+        sources = zip(rows_that_count(sample), self.functions, strict=True)
+        for (cut, places), one in sources:
+            columns, none = np.zeros((len(places), len(one.ridge))), 0.0 * one.ridge
+            if columns.size:
+                columns = np.asarray(one.learner.span(cut.pairs[places]))
+            yield LastStage(columns, none, none, biases[cut.rows[places]])
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of columns of each source."""
+        return tuple(len(one.ridge) for one in self.functions)
+
+    def prior(self, fit: Fit, totals: Mapping[int, float] | None = None) -> Array:
+        """Precision that enters the weights: of item effects, and ridges of spans.
+
+        ``totals`` is the summed curvature of the historical rows of each source, if
+        they are other ones than those that the columns were chosen by.
+        """
+        layout = fit.layout
+        ridge, at = np.zeros(layout.size), layout.item_effects
+        for source, one in enumerate(self.functions):
+            total = one.total if totals is None else totals.get(source, 0.0)
+            ridge[layout.span(source)] = total * one.ridge
+        prior = np.diag(ridge)
+        prior[at, at] = fit.precision[at, at]
+        return prior

@@ -1,35 +1,58 @@
-"""Human votes: those that count, their sums by pair of models, and what they lack."""
+"""Votes of people: those that count, what they lack, and people's own bias.
+
+People with a bias are a judge whose sensitivity is one: a vote has the logit
+``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``. Scores then compare models at equal
+style. Their fit is one step of the engine, and its sandwich the influence of the rows
+with weights that are solved on these rows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from skanchor._battles import is_constant
+from skanchor._battles import HUMAN, is_constant, usable_features
+from skanchor._estimators.judges import fit_near
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.btl import VoteCells
-from skanchor._model.btl_errors import ScoreErrors
+from skanchor._model.fit import Fit
 from skanchor._model.graph import Connectivity, in_braces
-from skanchor._model.influence import group_matrix
-from skanchor._model.one_sided import OpenRows
+from skanchor._model.influence import influence_of
+from skanchor._model.layout import PEOPLE
+from skanchor._model.logistic import separation_of
+from skanchor._model.newton import grams_of, minimise
+from skanchor._model.one_sided import dispersion_of
+from skanchor._model.riesz import RieszWeights
+from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
+from skanchor.bias import AutoBias
+from skanchor.bias.fitting import TrainingRows
+from skanchor.bias.protocol import linearity
+from skanchor.bias.registry import make_learner
 from skanchor.exceptions import (
     BattlesError,
-    BoundWarning,
     ConvergenceWarning,
-    DataWarning,
     DisconnectedError,
     SeparationWarning,
-    SkanchorWarning,
 )
-from skanchor.warning_log import warn_of
+from skanchor.warning_log import warn_of_data
 
 LEAST_WEIGHT = 1e-150
 """Weight of a vote, in that of the heaviest, whose square is still a number."""
+
+FARTHEST = 5.0
+"""Factor by which scores may shrink or grow once style is set apart, at the start."""
+
+ROUNDS = 3
+"""Times that a learner without a span is fitted, in turn with the scores."""
+
+_FAR, _TOLERANCE = 30.0, 1e-14
+"""Logit of a vote beyond which the likelihood is flat, so that votes may be separated;
+and squared decrement of Newton's last step, at which a fit to such votes is beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +92,12 @@ class HumanVotes:
         ValueError
             If a weight is too small beside the largest.
         """
-        X, rows = sample.X, _counted_votes(sample)
-        weight, number = sample.weight[rows], sample.multiplicity
-        if is_constant(weight):
-            weight = weight[:1]
+        X, number = sample.X, sample.multiplicity
+        votes = X.is_human & ~X.involves_new & sample.counts
+        # Columns of millions of votes are not copied where all rows are votes.
+        rows = slice(None) if votes.all() else np.flatnonzero(votes)
+        weight = sample.weight[rows]
+        weight = weight[:1] if is_constant(weight) else weight
         count = np.ones(1) if number is None else number[rows]
         weight = weight / count
         # Squares of tiny or huge weights leave the range of floats.
@@ -85,111 +110,17 @@ class HumanVotes:
                 f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
             )
         sides = X.left[rows], X.right[rows], sample.y[rows]
-        cells = VoteCells.of(*sides, weight * count, count, len(X.models))
-        present = cells.models
+        cells = VoteCells.of(*sides, weight * count, weight**2 * count, len(X.models))
+        wins = cells.wins
+        present = np.flatnonzero((wins + wins.T).any(axis=0))
         return cls(sample, rows, weight, unit, present, cells.among(present))
 
-    def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Codes of the models of each vote, among those that have any; else -1."""
-        X, place = self.sample.X, np.full(len(self.sample.X.models), -1)
+    @property
+    def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Codes of the models of each vote, among those that have any."""
+        X, place = self.sample.X, np.zeros(len(self.sample.X.models), dtype=np.intp)
         place[self.present] = np.arange(len(self.present))
         return place[X.left[self.rows]], place[X.right[self.rows]]
-
-    def totals(self, codes: NDArray[np.intp], errors: ScoreErrors) -> csr_array:
-        """Derivative of the log likelihood of the votes of a group, by model.
-
-        ``codes`` are those of the group of each vote, -1 without one.
-        """
-        y = self.sample.y[self.rows]
-        vectors = errors.score_vectors(*self._sides(), y, self.weight)
-        return csr_array(group_matrix(codes) @ vectors)
-
-    def open_rows(
-        self, is_open: NDArray[np.bool_], dispersion: float, styles: Array | None
-    ) -> OpenRows | None:
-        """Votes on models without a finite estimate; None where all have one.
-
-        ``dispersion`` is that of :meth:`OpenRows.of`, ``styles`` people's bias in each
-        row.
-        """
-        cells = self.cells
-        if not is_open.any():
-            return None
-        if styles is None:
-            votes = cells.left, cells.right, cells.y, cells.weight
-            return OpenRows.of(is_open, votes, cells.square, dispersion)
-        # The style of a vote is its own.
-        left, right = self._sides()
-        weight, count = self.sample.weight[self.rows], self.sample.multiplicity
-        square = weight**2 / (1.0 if count is None else count[self.rows])
-        votes = left, right, self.sample.y[self.rows], weight
-        return OpenRows.of(is_open, votes, square, dispersion, offset=styles[self.rows])
-
-
-def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
-    """Rows that count: human votes of positive weight on historical models."""
-    X, weight = sample.X, sample.weight
-    if (
-        not sample.is_grouped
-        and all(map(is_constant, (weight, X.judge, X.involves_new)))
-        and len(X)
-        and X.judge[0] == -1
-        and X.left.min() >= 0
-        and X.right.min() >= 0
-    ):
-        # Nothing tells rows apart, and there is no need to look at each; models
-        # against themselves do not enter the sums.
-        return slice(None)
-    votes = X.is_human & ~X.involves_new & (weight > 0)
-    return np.flatnonzero(votes & X.is_usable)
-
-
-# ------------------------------------------------------------- what is wrong with votes
-SENTENCES: dict[str, tuple[type[SkanchorWarning], str]] = {
-    "separate-groups": (
-        SeparationWarning,
-        "{message} Add comparisons between the groups; each group is centred on its "
-        "own.",
-    ),
-    "separated-scores": (
-        SeparationWarning,
-        "Human votes bound some scores on one side only: {why}. These scores follow "
-        "the order of the wins, at most {bound} logits from zero, and have infinite "
-        "standard errors. They do not change the other scores. Add comparisons or set "
-        "alpha > 0.",
-    ),
-    "only-self-comparisons": (
-        SeparationWarning,
-        "Every human row compares a model with itself: no model has a score.",
-    ),
-    "scores-at-bound": (
-        BoundWarning,
-        "Scores of {some} lie beyond the bound of {bound} logits and are held there; "
-        "their intervals fail. The other scores are as without the bound.",
-    ),
-    "scores-not-converged": (
-        ConvergenceWarning,
-        "BTL scores did not converge in {n_iter} steps.",
-    ),
-    "votes-too-light": (
-        DataWarning,
-        "Groups of models are joined by human rows only that weigh next to nothing "
-        "beside the others, so the scores of {number} models have no standard errors. "
-        "Set the weights of these rows to zero, or add human rows between the groups.",
-    ),
-    "residuals-cancel": (
-        DataWarning,
-        "Residuals of human rows cancel within their {n_groups} groups, and leave "
-        "differences of models without an error. The errors are those that independent "
-        "votes would have.",
-    ),
-    "no-noise": (
-        DataWarning,
-        "Human rows show no noise{where}: every outcome is what the scores predict. "
-        "The errors there are those that independent votes would have.",
-    ),
-}
-"""Category and sentence of each warning of votes, by code."""
 
 
 def check_any_votes(sample: Sample, disconnected: str) -> None:
@@ -219,26 +150,174 @@ def check_graph(
         message = (
             f"The human comparisons leave {len(graph.components)} separate groups "
             f"of models{where}: {in_braces(graph.components)}. Scores of different "
-            "groups lie on no common scale."
+            "groups lie on no common scale. Add comparisons between the groups"
         )
         if disconnected == "raise":
-            raise DisconnectedError(
-                message + " Add comparisons between the groups, drop one, or set "
-                "disconnected='warn'."
-            )
+            raise DisconnectedError(f"{message}, drop one, or set disconnected='warn'.")
         models = [model for part in graph.components for model in part]
-        warn_of(SENTENCES, "separate-groups", models, message=message)
+        message += "; each group is centred on its own."
+        warn_of_data("separate-groups", models, message, SeparationWarning)
     if graph.is_separated and alpha == 0.0:
-        facts: dict[str, Any] = {"why": graph.separation(), "bound": score_bound}
-        warn_of(SENTENCES, "separated-scores", graph.one_sided, **facts)
+        warn_of_data(
+            "separated-scores",
+            graph.one_sided,
+            f"Human votes bound some scores on one side only: {graph.separation()}. "
+            f"These scores follow the order of the wins, at most {score_bound} logits "
+            "from zero, and have infinite standard errors. They do not change the "
+            "other scores. Add comparisons or set alpha > 0.",
+            SeparationWarning,
+        )
 
 
-def warn_of_silence(errors: ScoreErrors, models: NDArray[Any]) -> None:
-    """Warn of models whose outcomes are what their scores predict."""
-    is_silent = np.asarray(errors.is_silent.any(axis=1))
-    if is_silent.any():
-        where, names = "", []
-        if not is_silent[errors.fit.scale >= 0].all():
-            names = models[is_silent].tolist()
-            where = f" where models {names[:5]} hang on each other"
-        warn_of(SENTENCES, "no-noise", names, where=where)
+# ----------------------------------------------------------------- people's own bias
+class StyledVotes(NamedTuple):
+    """Scores and bias of people, fitted together.
+
+    Attributes
+    ----------
+    bias : learner
+        Fitted.
+    scores : ndarray of shape (n_models,)
+        In logits; they sum to zero within each scale.
+    inverse, covariance : ndarray of shape (n_models, n_models)
+        Inverse information of the scores, and their sandwich.
+    dispersion : float
+        How far groups and raters widen it.
+    """
+
+    bias: Any
+    scores: Array
+    inverse: Array
+    covariance: Array
+    dispersion: float
+
+
+def fit_bias(
+    sample: Sample, scores: Array, bias: Any, start: Any = None, seed_offset: int = 0
+) -> Any:
+    """Fit people's bias beside scores that are known up to a factor.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows; those of people between historical models count.
+    scores : ndarray of shape (n_models,)
+        Scores, in logits.
+    bias : str or learner
+        Unfitted.
+    start : learner, optional
+        Fitted on nearly the same rows: an automatic choice is that of this one.
+    seed_offset : int, default=0
+        As in :meth:`skanchor._estimators.base.ComparisonEstimator.fit_sample`.
+
+    Returns
+    -------
+    learner
+    """
+    votes = _votes_alone(sample, np.zeros(len(scores)))
+    cut = votes.X.by_judge(PEOPLE - 1)
+    if not cut.pairs.n_features:
+        raise BattlesError(
+            "A bias of people needs features of the responses, and the table has none: "
+            "give pairs of columns <name>_a and <name>_b in human rows, too."
+        )
+    # The score difference is a parametric column; its coefficient, one in the model,
+    # may lie within a factor of FARTHEST, because the scores at the start include
+    # style.
+    y, weight = votes.y[cut.rows], votes.weight[cut.rows]
+    delta = np.where(weight > 0, cut.differences(scores), 0.0)
+    bounds = (np.array([1.0 / FARTHEST]), np.array([FARTHEST]))
+    rows = TrainingRows(cut.pairs, y, weight, delta[:, None], bounds)
+    learner = fit_near(make_learner(bias), rows, HUMAN, start, seed_offset)
+    return learner.learner_ if isinstance(learner, AutoBias) else learner
+
+
+def fit_styled(
+    sample: Sample,
+    scores: Array,
+    scale: NDArray[np.intp],
+    alpha: float,
+    bias: Any,
+    start: Any = None,
+    seed_offset: int = 0,
+) -> StyledVotes:
+    """Fit scores and bias together.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows; those of people between historical models of one scale count.
+    scores : ndarray of shape (n_models,)
+        Scores to start from: those of the votes without a bias, in logits.
+    scale : ndarray of shape (n_models,)
+        Number of the scale of each model, -1 without one.
+    alpha : float
+        Ridge of the scores, as in :class:`skanchor.BTLRegressor`.
+    bias, start, seed_offset
+        As in :func:`fit_bias`.
+
+    Returns
+    -------
+    StyledVotes
+    """
+    votes, learner = _votes_alone(sample, scale), start
+    unit = float(votes.weight[votes.weight > 0].mean())
+    for _ in range(ROUNDS):
+        learner = fit_bias(votes, scores, bias, learner, seed_offset)
+        X = votes.X.with_columns(scores=scores, new_models=())
+        in_units = votes.with_battles(X).in_units(unit)
+        known = PipelineFit.of(in_units, None, learner, alpha=alpha)
+        (rows,) = known.sources
+        # Models without a scale are a context of their own, and stay where they are.
+        context = np.where(scale < 0, scale.max() + 1, scale)
+        layout = replace(known.layout, context=context)
+        fit = replace(known.fit, layout=layout)
+        fit.x[layout.scores] = layout.targets.T @ fit.x
+        free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
+        fit, _ = minimise(fit, [rows], [rows.weight], free, tolerance=_TOLERANCE)
+        _check_converged(fit, rows)
+        scores, learner = fit.scores, known.moved(fit).voters()
+        if linearity(learner) == "fixed":
+            # The joint fit of scores and coefficients is exact. Others take turns.
+            break
+    # What a learner without a span has learned beside its last coefficients is taken as
+    # known.
+    grams = grams_of(fit, [rows], [rows.weight])
+    weights = RieszWeights.solve(fit, grams, fit.precision)
+    n_raters, alone = int(rows.rater.max(initial=-1)) + 1, np.full(len(rows), -1)
+    apart = replace(rows, group=alone, rater=alone)
+    found = influence_of(weights, [rows], n_raters).covariance_parts()[0]
+    independent = influence_of(weights, [apart], 0).parts[0]
+    inverse = layout.targets.T @ weights.values / unit
+    return StyledVotes(
+        learner, scores, inverse, found, dispersion_of(found, independent)
+    )
+
+
+def _votes_alone(sample: Sample, scale: NDArray[Any]) -> Sample:
+    """Rows of people alone, of which votes on historical models of one scale weigh.
+
+    Votes across scales, or on models without one, say nothing of style.
+    """
+    X = sample.X
+    counts = X.is_human & ~X.involves_new & sample.counts
+    counts &= (scale[X.left] >= 0) & (scale[X.left] == scale[X.right])
+    people = usable_features(X, counts).relabel(X.models, X.judges[:0])
+    return sample.with_battles(people).weighted(np.where(counts, sample.weight, 0.0))
+
+
+def _check_converged(fit: Fit, rows: SourceRows) -> None:
+    """Refuse votes that scores and the columns of a bias separate."""
+    is_far = np.abs(fit.logits(rows)).max(initial=0.0) > _FAR
+    if is_far or not fit.converged:
+        items = np.eye(rows.n_items)
+        design = np.hstack([items[rows.left] - items[rows.right], rows.span])
+        if len(separation_of(design, rows.y).columns):
+            raise BattlesError(
+                "Scores and features together separate the human votes, so that "
+                "no finite bias of people fits them. Use fewer features, or give "
+                "people's bias a ridge: human_bias=LinearBias(alpha=0.01).",
+            )
+    if not fit.converged:
+        text = "Scores and bias of people did not converge."
+        warn_of_data("people-not-converged", (), text, ConvergenceWarning)

@@ -6,7 +6,7 @@ a hundred votes as for millions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _ARMIJO = 1e-4
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VoteCells:
-    """Votes summed by ordered pair of different models and outcome.
+    """Votes summed by ordered pair of models and outcome.
 
     Attributes
     ----------
@@ -58,58 +58,59 @@ class VoteCells:
         right: NDArray[np.intp],
         y: Array,
         weight: Array,
-        count: Array,
+        square: Array,
         n_models: int,
     ) -> VoteCells:
-        """Sum rows; those that compare a model with itself are left out.
+        """Sum rows.
 
         Parameters
         ----------
         left, right, y : ndarray of shape (n_rows,)
             Models, and preferences for the left one.
-        weight : ndarray of shape (n_rows,) or (1,)
-            Weights of the rows; one number where all are equal.
-        count : ndarray of shape (n_rows,) or (1,)
-            How many equal votes a row stands for; its weight is the sum of theirs.
+        weight, square : ndarray of shape (n_rows,) or (1,)
+            Sums of the weights of the votes that a row stands for, and of their
+            squares; one number where all are equal.
         n_models : int
             Number of models.
         """
-        sums = _sums_by_outcome(left, right, y, weight, count, n_models)
-        if sums is None:
-            # Of graded outcomes hardly two are equal: a row is a cell.
-            weight, square = np.broadcast_arrays(weight, weight**2 / count, y)[:2]
-        else:
-            cell = np.flatnonzero(sums[0])
-            pair, outcome = np.divmod(cell, 3)
-            left, right = np.divmod(pair, n_models)
-            y, (weight, square) = outcome / 2.0, sums[:, cell]
-        return cls(left, right, y, weight, square, n_models)[left != right]
-
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> VoteCells:
-        if chosen.all():
-            return self
-        left, right, y = self.left[chosen], self.right[chosen], self.y[chosen]
-        weight, square = self.weight[chosen], self.square[chosen]
-        return VoteCells(left, right, y, weight, square, self.n_models)
-
-    @property
-    def models(self) -> NDArray[np.intp]:
-        """Codes of the models that have votes."""
-        sides = np.bincount(self.left, minlength=self.n_models)
-        return np.flatnonzero(sides + np.bincount(self.right, minlength=self.n_models))
+        n_cells = 3 * n_models**2
+        sums, n_votes = np.zeros((2, n_cells)), np.zeros(n_cells, dtype=np.intp)
+        are_equal = weight.size == square.size == 1
+        weight, square, _ = np.broadcast_arrays(weight, square, y)
+        step = max(_STEP, n_cells)
+        for start in range(0, len(y), step):
+            rows = slice(start, start + step)
+            twice = 2.0 * y[rows]
+            cell = twice.astype(np.intp)
+            if (cell != twice).any():
+                # Of graded outcomes hardly two are equal: a row is a cell.
+                return cls(left, right, y, weight, square, n_models)
+            cell += 3 * (n_models * left[rows] + right[rows])
+            if are_equal:
+                n_votes += np.bincount(cell, minlength=n_cells)
+            else:
+                sums[0] += np.bincount(cell, weight[rows], n_cells)
+                sums[1] += np.bincount(cell, square[rows], n_cells)
+        if are_equal:
+            sums = np.outer([weight[0], square[0]], n_votes)
+        at = np.flatnonzero(sums[0])
+        pair, outcome = np.divmod(at, 3)
+        left, right = np.divmod(pair, n_models)
+        weight, square = sums[:, at]
+        return cls(left, right, outcome / 2.0, weight, square, n_models)
 
     def among(self, models: NDArray[np.intp]) -> VoteCells:
         """The same cells, of which the models are numbered among fewer."""
-        if len(models) == self.n_models:
-            return self
         number = np.zeros(self.n_models, dtype=np.intp)
         number[models] = np.arange(len(models))
         left, right = number[self.left], number[self.right]
-        return VoteCells(left, right, self.y, self.weight, self.square, len(models))
+        return replace(self, left=left, right=right, n_models=len(models))
 
     def table(self, values: Array) -> Array:
-        """Sums of values of the cells by ordered pair."""
-        return pair_sums(self.left, self.right, values, self.n_models)
+        """Sums of values of the cells by ordered pair of different models."""
+        sums = pair_sums(self.left, self.right, values, self.n_models)
+        np.fill_diagonal(sums, 0.0)
+        return sums
 
     @property
     def wins(self) -> Array:
@@ -117,38 +118,6 @@ class VoteCells:
         # Wins and losses are summed apart, so that no digits of the fewer are lost.
         lost = self.table(self.weight * (1.0 - self.y))
         return self.table(self.weight * self.y) + lost.T
-
-
-def _sums_by_outcome(
-    left: NDArray[np.intp],
-    right: NDArray[np.intp],
-    y: Array,
-    weight: Array,
-    count: Array,
-    n_models: int,
-) -> Array | None:
-    """Sums of weights and of their squares by pair and outcome: loss, tie, win.
-
-    They have the shape (2, 3 n_models^2). None where an outcome is neither.
-    """
-    n_cells = 3 * n_models**2
-    sums, n_votes = np.zeros((2, n_cells)), np.zeros(n_cells, dtype=np.intp)
-    are_equal = weight.size == count.size == 1
-    weight, square = np.broadcast_arrays(weight, weight**2 / count)
-    step = max(_STEP, n_cells)
-    for start in range(0, len(y), step):
-        rows = slice(start, start + step)
-        twice = 2.0 * y[rows]
-        cell = twice.astype(np.intp)
-        if (cell != twice).any():
-            return None
-        cell += 3 * (n_models * left[rows] + right[rows])
-        if are_equal:
-            n_votes += np.bincount(cell, minlength=n_cells)
-        else:
-            sums[0] += np.bincount(cell, weight[rows], n_cells)
-            sums[1] += np.bincount(cell, square[rows], n_cells)
-    return np.outer([weight[0], square[0]], n_votes) if are_equal else sums
 
 
 def win_probabilities(scores: Array) -> Array:
@@ -215,12 +184,8 @@ class BTLFit:
         Models whose scores are compared. In each group of models connected by games
         this is the largest strong component of several models, if there is one; with a
         ridge it is the group.
-    side : ndarray of shape (n_models,)
-        1 where a score may be larger than the reported one, -1 where smaller, else 0.
     is_far : ndarray of shape (n_models,)
-        Whether a score on a scale lies beyond the bound, and is reported on it.
-    bound : float
-        Largest size of a score.
+        Whether a score on a scale lies beyond the bound.
     converged : bool
         Whether Newton's method converged.
     n_iter : int
@@ -229,16 +194,9 @@ class BTLFit:
 
     scores: Array
     scales: list[NDArray[np.intp]]
-    side: NDArray[np.intp]
     is_far: NDArray[np.bool_]
-    bound: float
     converged: bool
     n_iter: int
-
-    @property
-    def reported(self) -> Array:
-        """Scores, of which those that are far lie on the bound."""
-        return np.where(self.is_far, self.side * self.bound, self.scores)
 
     @property
     def scale(self) -> NDArray[np.intp]:
@@ -295,12 +253,16 @@ def fit_btl(
             wins[np.ix_(part, part)], ridge, first - first.mean(), tol, max_iter
         )
         converged, n_iter = converged and is_settled, max(n_iter, n_steps)
-    scales, side = parts, np.zeros(n_models, dtype=np.intp)
+    scales, is_far = parts, np.zeros(n_models, dtype=bool)
     if len(parts) > 1 and not alpha:
-        scores, scales, side = in_order_of_wins(wins, parts, scores, bound)
-    is_far = _beyond(wins, scales, scores, bound)
-    side = np.where(is_far, np.sign(scores), side).astype(np.intp)
-    return BTLFit(scores, scales, side, is_far, bound, converged, n_iter)
+        scores, scales = in_order_of_wins(wins, parts, scores, bound)
+    for scale in scales:
+        # Scores beyond the bound are accepted where they add up from gaps between
+        # models that have met, none of which exceeds twice the bound.
+        at, met = scores[scale], wins[np.ix_(scale, scale)] > 0
+        widest = np.abs(at[:, None] - at).max(where=met, initial=0.0)
+        is_far[scale] = (np.abs(at) > bound) & (widest > 2.0 * bound)
+    return BTLFit(scores, scales, is_far, converged, n_iter)
 
 
 def _newton(
@@ -340,32 +302,19 @@ def _newton(
     return scores - scores.mean(), False, max_iter
 
 
-def _beyond(
-    wins: Array, scales: list[NDArray[np.intp]], scores: Array, bound: float
-) -> NDArray[np.bool_]:
-    """Models whose scores exceed the bound on a scale with too wide a gap.
-
-    Scores beyond the bound are accepted where they add up from gaps between models that
-    have met, none of which exceeds twice the bound.
-    """
-    is_far = np.zeros(len(scores), dtype=bool)
-    for scale in scales:
-        at, met = scores[scale], wins[np.ix_(scale, scale)] > 0
-        widest = np.abs(at[:, None] - at).max(where=met, initial=0.0)
-        is_far[scale] = (np.abs(at) > bound) & (widest > 2.0 * bound)
-    return is_far
-
-
 # ----------------------------------------------------- scores that wins do not limit
 def in_order_of_wins(
     wins: Array, parts: list[NDArray[np.intp]], scores: Array, bound: float
-) -> tuple[Array, list[NDArray[np.intp]], NDArray[np.intp]]:
-    """Scores of strong components in the order of the wins; scales, and sides.
+) -> tuple[Array, list[NDArray[np.intp]]]:
+    """Scores of strong components in the order of the wins, and the scales.
 
     At the maximum of the likelihood the distances between components are infinite, so
-    that only their order is meaningful. Distances within a component are unchanged.
+    that only their order is meaningful. Distances within a component are unchanged. A
+    component lies on the longest chain of wins through it, where a win counts one and a
+    component its width. Chains lead from the scale to the bound; without a scale, from
+    bound to bound.
     """
-    scores, side = scores.copy(), np.zeros(len(wins), dtype=np.intp)
+    scores, scales = scores.copy(), []
     part_of = np.empty(len(wins), dtype=np.intp)
     for number, part in enumerate(parts):
         part_of[part] = number
@@ -374,61 +323,39 @@ def in_order_of_wins(
     winner, loser = np.nonzero(wins)
     beats[part_of[winner], part_of[loser]] = True
     np.fill_diagonal(beats, False)
-    width, scales = np.array([np.ptp(scores[part]) for part in parts]), []
     # Components that are connected by games are ordered together.
     group = components(beats, "weak")
     for number in range(int(group.max()) + 1):
         inside = np.flatnonzero(group == number)
+        links, low, high = beats[np.ix_(inside, inside)], -bound, bound
+        width = np.array([np.ptp(scores[parts[index]]) for index in inside])
+        start, scale = np.zeros(len(inside)), parts[inside[0]]
         # Parts are sorted by size. If the first one has a single model, so have all,
         # and the group has no scale.
-        first, edges = parts[inside[0]], None
-        if len(first) > 1:
-            scales.append(first)
-            edges = scores[first].min(), scores[first].max()
-        within = beats[np.ix_(inside, inside)]
-        centres, sides = _centres(within, width[inside], edges, bound)
-        for index, centre, sign in zip(inside, centres, sides, strict=True):
-            part = parts[index]
-            if edges is None or part is not first:
-                # Scores of a part move together, their midrange to the centre.
-                middle = (scores[part].min() + scores[part].max()) / 2.0
-                scores[part] += centre - middle
-                side[part] = sign
-    return scores, scales, side
-
-
-def _centres(
-    beats: NDArray[np.bool_],
-    width: Array,
-    edges: tuple[float, float] | None,
-    bound: float,
-) -> tuple[Array, NDArray[np.intp]]:
-    """Centres of components of a group, and the side on which they have no limit.
-
-    A component lies on the longest chain of wins through it, where a win counts one and
-    a component its width. The first component is the scale, where ``edges`` has its
-    lowest and highest score; without a scale the chains reach from bound to bound.
-    """
-    start = np.zeros(len(width))
-    below, above = (_longest(links, width, start) for links in (beats, beats.T))
-    low, high = edges or (-bound, bound)
-    # A component without a chain of wins to or from the scale may be anywhere. It is
-    # put within the scale, by its chains.
-    centre = low + (high - low) * _share(below, width, above)
-    if edges is None:
-        # Unlimited from above if nobody is above, from below if nobody is below.
-        return centre, (above == 0).astype(np.intp) - (below == 0)
-    # Chains up and down from the edges of the scale, whose width does not count.
-    start[1:] = -np.inf
-    inner = np.append(0.0, width[1:])
-    up, down = (_longest(links, inner, start) for links in (beats, beats.T))
-    # Other components lie between the edge of the scale and the bound.
-    for chain, beyond, edge, sign in ((up, above, high, 1.0), (down, below, low, -1.0)):
-        is_linked = np.isfinite(chain)
-        share = _share(np.where(is_linked, chain, 0.0), width, beyond)
-        distance = max(bound - sign * edge, 1.0)
-        centre = np.where(is_linked, edge + sign * distance * share, centre)
-    return centre, np.isfinite(up).astype(np.intp) - np.isfinite(down)
+        if len(scale) > 1:
+            scales.append(scale)
+            low, high = scores[scale].min(), scores[scale].max()
+        below, above = (_longest(each, width, start) for each in (links, links.T))
+        # A component without a chain of wins to or from the scale may be anywhere. It
+        # is put within the scale, by its chains.
+        centre = low + (high - low) * _share(below, width, above)
+        if len(scale) > 1:
+            # Chains up and down from the edges of the scale, whose width does not
+            # count. Other components lie between the edge of the scale and the bound.
+            start[1:], inner = -np.inf, np.append(0.0, width[1:])
+            for edge, sign in ((high, 1.0), (low, -1.0)):
+                upwards, beyond = (links, above) if sign > 0 else (links.T, below)
+                chain = _longest(upwards, inner, start)
+                is_linked = np.isfinite(chain)
+                share = _share(np.where(is_linked, chain, 0.0), width, beyond)
+                distance = max(bound - sign * edge, 1.0)
+                centre = np.where(is_linked, edge + sign * distance * share, centre)
+            centre[0] = (low + high) / 2.0
+        for index, middle in zip(inside, centre, strict=True):
+            # Scores of a part move together, their midrange to the centre.
+            at = scores[parts[index]]
+            scores[parts[index]] += middle - (at.min() + at.max()) / 2.0
+    return scores, scales
 
 
 def _longest(beats: NDArray[np.bool_], width: Array, start: Array) -> Array:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._model.btl import BTLFit, ScoreSystem, VoteCells, win_probabilities
-from skanchor._model.graph import components, laplacian
+from skanchor._model.graph import components
 from skanchor._typing import Array
 
 LEAST_NOISE = 1e-26
@@ -36,14 +36,14 @@ class ScoreErrors:
     ----------
     fit : BTLFit
         Scores.
-    systems : list of ScoreSystem
-        Information of the scores of each scale.
     inverse : ndarray of shape (n_models, n_models)
         Inverse information; zero between scales. It is not that of centred scores: a
         light model would move their mean, and add its large variance to all others.
+    is_uncertain : ndarray of shape (n_models,)
+        Models on scales whose differences floating point does not determine.
     noise, expected : ndarray of shape (n_models, n_models)
-        Squared residuals of the votes, summed by ordered pair, and their expectation
-        for independent votes.
+        Squared residuals of the votes of each pair, and their expectation for
+        independent votes.
     is_silent : ndarray of shape (n_models, n_models)
         Pairs without noise that connect models which no noisy pairs connect. Their
         outcomes equal the predictions up to rounding, so that contrasts between such
@@ -51,39 +51,32 @@ class ScoreErrors:
     """
 
     fit: BTLFit
-    systems: list[ScoreSystem]
     inverse: Array
+    is_uncertain: NDArray[np.bool_]
     noise: Array
     expected: Array
     is_silent: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, cells: VoteCells, fit: BTLFit, ridge: float) -> ScoreErrors:
-        """Factorise the information of the votes, with a ridge."""
+    def of(cls, cells: VoteCells, fit: BTLFit, alpha: float) -> ScoreErrors:
+        """Factorise the information of the votes, with the ridge of :func:`fit_btl`."""
         scale = fit.scale
-        same = scale[cells.left] == scale[cells.right]
-        cells = cells[same & (scale[cells.left] >= 0)]
+        counts = (scale[:, None] == scale) & (scale >= 0)
         residual, variance = _moments(fit.scores, cells.left, cells.right, cells.y)
-        noise = cells.table(cells.square * residual**2)
-        expected = cells.table(cells.square) * variance
-        information = cells.table(cells.weight) * variance
-        systems, inverse = [], np.zeros_like(information)
+        noise = counts * cells.table(cells.square * residual**2)
+        expected = counts * variance * cells.table(cells.square)
+        noise, expected = noise + noise.T, expected + expected.T
+        weight = cells.table(cells.weight)
+        information, ridge = weight * variance, alpha * weight.sum()
+        inverse, is_uncertain = np.zeros_like(weight), np.zeros(len(weight), dtype=bool)
         for at in fit.scales:
             box = np.ix_(at, at)
-            systems.append(ScoreSystem.of(information[box], ridge))
-            inverse[box] = systems[-1].solve(np.eye(len(at)))
-        both, wanted = noise + noise.T, expected + expected.T
-        part = components(both > LEAST_NOISE * wanted, "weak")
-        is_silent = (wanted > 0) & (part[:, None] != part)
-        return cls(fit, systems, inverse, noise, expected, is_silent)
-
-    @property
-    def is_uncertain(self) -> NDArray[np.bool_]:
-        """Models on scales whose differences floating point does not determine."""
-        result = np.zeros(len(self.inverse), dtype=bool)
-        for at, system in zip(self.fit.scales, self.systems, strict=True):
-            result[at] = not system.is_certain
-        return result
+            system = ScoreSystem.of(information[box], ridge)
+            inverse[box] = system.solve(np.eye(len(at)))
+            is_uncertain[at] = not system.is_certain
+        part = components(noise > LEAST_NOISE * expected, "weak")
+        is_silent = (expected > 0) & (part[:, None] != part)
+        return cls(fit, inverse, is_uncertain, noise, expected, is_silent)
 
     def fisher(self) -> Array:
         """Inverse information."""
@@ -113,12 +106,39 @@ class ScoreErrors:
         if self.is_silent.any():
             result += self._of_pairs(np.where(self.is_silent, self.expected, 0.0))
         independent = self._of_pairs(self.expected)
-        is_lost = _lacks_errors(result, independent, self.expected > 0)
+
+        def contrasts(matrix: Array) -> Array:
+            # Var(s_i - s_j) = C_ii + C_jj - 2 C_ij.
+            variance = matrix.diagonal()
+            return np.asarray(variance[:, None] + variance - 2.0 * matrix)
+
+        gaps = contrasts(result) <= _CANCELLED * contrasts(independent)
+        variance, wanted = result.diagonal(), independent.diagonal()
+        is_zero = (variance <= _CANCELLED * wanted) & (wanted > 0)
+        is_lost = bool(gaps[self.expected > 0].any() or is_zero.any())
         return (independent if is_lost else result), is_lost
 
     def of_totals(self, totals: csr_array) -> Array:
         """Sandwich of sums of score vectors, of shape (n_sums, n_models)."""
-        return self._sandwich((totals.T @ totals).toarray(), totals)
+        meat, size = (totals.T @ totals).toarray(), np.abs(self.inverse)
+        result = self._centred(self.inverse @ meat @ self.inverse)
+        # The rounding error of the product A M A is at most that of |A| |M| |A|.
+        error = np.finfo(float).eps * ((size @ np.abs(meat)) * size).sum(axis=1)
+        if (error <= _LOST * result.diagonal()).all():
+            return result
+        # Where light votes alone join groups of models, their digits are lost in the
+        # sums by model beside heavy votes within the groups.
+        result = np.zeros_like(self.inverse)
+        for start in range(0, totals.shape[0], _STEP):
+            moved = totals[start : start + _STEP] @ self.inverse
+            result += moved.T @ moved
+        return self._centred(result)
+
+    def _of_pairs(self, noise: Array) -> Array:
+        """Sandwich of the noise that the independent votes of each pair add."""
+        left, right = np.nonzero(np.triu(noise, 1))
+        root = np.sqrt(noise[left, right])
+        return self.of_totals(_contrast_rows(left, right, root, len(noise)))
 
     def score_vectors(
         self,
@@ -135,41 +155,9 @@ class ScoreErrors:
         counts = (scale[left] >= 0) & (scale[left] == scale[right])
         residual, _ = _moments(self.fit.scores, left, right, y)
         residual = np.where(counts, weight * residual, 0.0)
-        sides = np.column_stack([left, right]).ravel()
-        entries = np.column_stack([residual, -residual]).ravel()
-        starts = np.arange(0, len(sides) + 1, 2)
         # Entries of votes that do not count are zero, at any model.
-        shape = len(left), len(self.inverse)
-        return csr_array((entries, np.maximum(sides, 0), starts), shape)
-
-    def _of_pairs(self, noise: Array) -> Array:
-        """Sandwich of the noise that the independent votes of each pair add."""
-        left, right = np.nonzero(np.triu(noise + noise.T, 1))
-        root = np.sqrt((noise + noise.T)[left, right])
-        entries = np.column_stack([root, -root]).ravel()
-        sides = np.column_stack([left, right]).ravel()
-        starts = np.arange(0, len(sides) + 1, 2)
-        totals = csr_array((entries, sides, starts), (len(left), len(noise)))
-        return self._sandwich(laplacian(noise), totals)
-
-    def _sandwich(self, meat: Array, totals: csr_array) -> Array:
-        """Sandwich of the summed products of score vectors, or of these one by one."""
-        result = self._centred(self.inverse @ meat @ self.inverse)
-        # The rounding error of the product A M A is at most that of |A| |M| |A|.
-        size = np.abs(self.inverse)
-        error = np.finfo(float).eps * ((size @ np.abs(meat)) * size).sum(axis=1)
-        if (error <= _LOST * result.diagonal()).all():
-            return result
-        # Where light votes alone join groups of models, their digits are lost in the
-        # sums by model beside heavy votes within the groups.
-        result = np.zeros_like(self.inverse)
-        for start in range(0, totals.shape[0], _STEP):
-            vectors = totals[start : start + _STEP].toarray().T
-            moved = np.zeros_like(vectors)
-            for at, system in zip(self.fit.scales, self.systems, strict=True):
-                moved[at] = system.solve(vectors[at])
-            result += moved @ moved.T
-        return self._centred(result)
+        left, right = np.maximum(left, 0), np.maximum(right, 0)
+        return _contrast_rows(left, right, residual, len(self.inverse))
 
     def _centred(self, covariance: Array) -> Array:
         """Covariance of scores that are centred on their scales."""
@@ -187,21 +175,14 @@ def _moments(
     # By pair first, whose number is mostly below that of votes. For rare events both
     # p and 1 - p must have their digits.
     p = win_probabilities(scores)
-    pair, turned = left * len(scores) + right, right * len(scores) + left
-    return y * p.take(turned) - (1.0 - y) * p.take(pair), p * p.T
+    return y * p[right, left] - (1.0 - y) * p[left, right], p * p.T
 
 
-def _lacks_errors(
-    covariance: Array, independent: Array, met: NDArray[np.bool_]
-) -> bool:
-    """Whether a score, or the difference of two that met, is left without an error."""
-
-    def contrasts(matrix: Array) -> Array:
-        # Var(s_i - s_j) = C_ii + C_jj - 2 C_ij.
-        variance = matrix.diagonal()
-        return np.asarray(variance[:, None] + variance - 2.0 * matrix)
-
-    gaps = contrasts(covariance) <= _CANCELLED * contrasts(independent)
-    variance, wanted = covariance.diagonal(), independent.diagonal()
-    is_zero = (variance <= _CANCELLED * wanted) & (wanted > 0)
-    return bool(gaps[met].any() or is_zero.any())
+def _contrast_rows(
+    left: NDArray[np.intp], right: NDArray[np.intp], values: Array, n_models: int
+) -> csr_array:
+    """Rows with a value at the left model, and minus it at the right one."""
+    sides = np.column_stack([left, right]).ravel()
+    entries = np.column_stack([values, -values]).ravel()
+    starts = np.arange(0, len(sides) + 1, 2)
+    return csr_array((entries, sides, starts), (len(left), n_models))

@@ -41,13 +41,11 @@ class Fit:
     centre: Array | float = 0.0
 
     @classmethod
-    def start(cls, layout: Layout, precision: Array | None = None) -> Fit:
-        """Scores of zero and sensitivities of one."""
+    def start(cls, layout: Layout) -> Fit:
+        """Scores of zero and sensitivities of one, without a prior."""
         x = np.zeros(layout.size)
         x[layout.sensitivities] = 1.0
-        if precision is None:
-            precision = np.zeros((layout.size, layout.size))
-        return cls(layout, x, precision)
+        return cls(layout, x, np.zeros((layout.size, layout.size)))
 
     @property
     def scores(self) -> Array:

@@ -67,6 +67,8 @@ def sorted_components(wins: Array, connection: Connection) -> list[NDArray[np.in
     wins over other models less losses to them, so that the order depends neither on
     names nor on the order of rows. Remaining ties go by the first model.
     """
+    if not len(wins):
+        return []
     number = components(wins > 0, connection)
     order = np.argsort(number, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(number[order])) + 1)

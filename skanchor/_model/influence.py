@@ -94,21 +94,20 @@ def influence_of(
     parts = np.zeros((3, n_items, n_items))
     by_rater, both = np.zeros((n_raters, n_items)), np.zeros((n_items, n_items))
     # Whether rows are people's, codes of groups, and values.
-    grouped = [(place == 0, *totals) for place, totals in enumerate(others)]
+    grouped = [(kind, *totals) for kind, totals in enumerate(others)]
     for rows in held_out:
-        is_human, local = rows.source == PEOPLE, weights.local(rows.source)
+        kind, local = int(rows.source != PEOPLE), weights.local(rows.source)
         residual = residuals(weights, rows)
         score, outer = rows.scores(residual)
         total += score @ local
-        parts[0 if is_human else 1] += local.T @ outer @ local
+        parts[kind] += local.T @ outer @ local
         # Of a row that stands for several, the values are those of each.
         values = row_influence(weights, rows, residual / rows.count)
         is_alone = rows.group < 0
-        if is_alone.all():
-            largest = _largest(largest, values)
-        else:
-            largest = _largest(largest, values[is_alone])
-            grouped.append((is_human, rows.group[~is_alone], values[~is_alone]))
+        all_alone = bool(is_alone.all())
+        largest = _largest(largest, values if all_alone else values[is_alone])
+        if not all_alone:
+            grouped.append((kind, rows.group[~is_alone], values[~is_alone]))
         has_rater = rows.rater >= 0
         if has_rater.any():
             voted, rater = values[has_rater], rows.rater[has_rater]
@@ -120,14 +119,12 @@ def influence_of(
             by_unit = _sums_by(unit, voted, len(units))
             both += by_unit.T @ by_unit
     if grouped:
-        kinds, codes, columns = zip(*grouped, strict=True)
-        of_human = np.repeat(kinds, list(map(len, codes)))
-        code, groups = pd.factorize(np.concatenate(codes))
-        values = np.concatenate(columns)
-        human, judge = (
-            _sums_by(code[kind], values[kind], len(groups))
-            for kind in (of_human, ~of_human)
-        )
+        code, groups = pd.factorize(np.concatenate([one for _, one, _ in grouped]))
+        totals = np.zeros((2, len(groups), n_items))
+        for kind, own, values in grouped:
+            at, code = code[: len(own)], code[len(own) :]
+            totals[kind] += _sums_by(at, values, len(groups))
+        human, judge = totals
         cross = human.T @ judge
         parts += np.stack([human.T @ human, judge.T @ judge, cross + cross.T])
         largest = _largest(largest, human + judge)

@@ -8,7 +8,6 @@ is pulled to the prior and shrunk towards equal judges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from skanchor._model.item_effects import (
     ItemPrior,
     count_independent,
     inverse_of,
+    precision_of,
     shrunk,
     signs_of,
     with_item_effects,
@@ -38,62 +38,18 @@ MODE_TOLERANCE = 1e-8
 """Squared Newton decrement of the last step to a mode around which the likelihood is
 expanded, in squared standard errors."""
 
-WORSE, SLOW = 2.0, 5.0
-"""Factor by which a residual may be longer than the shortest one so far; and of the
-tolerance where steps are plain."""
-
 MOST_EXPANSIONS, MOST_STEPS, MEMORY = 20, 100, 10
 """Most expansions of the likelihood, most steps by one of them, and how many past steps
 enter the extrapolation of one."""
+
+WORSE, SLOW = 2.0, 5.0
+"""Factor by which a change may exceed the least one so far; and of the tolerance where
+steps are plain."""
 
 NEAR, ALIKE = 0.1, 0.1
 """Relative change of Sigma below which steps are extrapolated: far from the limit the
 past says little of what follows. And the size of past changes that are told apart, in
 that of all."""
-
-
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """Item effects of the historical models under one covariance.
-
-    Attributes
-    ----------
-    effects : ndarray of shape (n_judges, n_models)
-        Where the likelihood of all parameters has its mode.
-    spread : ndarray of shape (n_judges, n_judges)
-        Their covariance, summed over models.
-    slopes : ndarray of shape (n_judges,)
-        Sensitivities at the mode.
-    """
-
-    effects: Array
-    spread: Array
-    slopes: Array
-
-    def step(self, sigma: Array, prior: ItemPrior) -> tuple[Array, float]:
-        """Sigma that is most likely under moments that were taken at ``sigma``.
-
-        With it comes the size of the step, in the units of ``TOLERANCE``.
-        """
-        n_models = self.effects.shape[1]
-        sums = self.effects @ self.effects.T + self.spread
-        # Judges of negative sensitivity dislike what people like. Their effects are
-        # turned round, since Sigma is shrunk towards a positive common correlation.
-        turn = signs_of(self.slopes)
-        turned = np.outer(turn, turn)
-        scale = np.sqrt(np.maximum(sums.diagonal(), LEAST))
-        correlation = turned * sums / np.outer(scale, scale)
-        variances = prior.variances(
-            sums.diagonal(), n_models, count_independent(correlation)
-        )
-        # Share of the variance of an effect that rows remove. The rest of posterior
-        # moments is that of Sigma, which is shrunk already.
-        left = float(self.spread.trace() / (n_models * sigma.trace()))
-        shown = max(1.0 - left, 0.0)
-        after = turned * shrunk(variances, correlation, n_models, shown)
-        unit = np.sqrt(sigma.diagonal())
-        relative = float(np.abs((after - sigma) / np.outer(unit, unit)).max())
-        return after, min(1.0, shown * relative)
 
 
 def estimate_covariance(
@@ -117,37 +73,103 @@ def estimate_covariance(
     """
     turn = signs_of(slopes)
     sigma = prior.covariance(len(turn)) * np.outer(turn, turn)
-    is_mode, path, n_expansions = history.expand(sigma), _Path(), 1
+    is_mode, n_expansions = history.expand(sigma), 1
+    past: list[tuple[Array, Array]] | None = []
+    n_steps = 0
     while True:
-        found = history.posterior(sigma)
-        after, change = found.step(sigma, prior)
-        ahead = path.step(sigma, after)
-        if change <= path.tolerance:
+        effects, spread, slopes = history.posterior(sigma)
+        after, change = _most_likely(sigma, effects, spread, slopes, prior)
+        n_steps += 1
+        if change <= TOLERANCE * (SLOW if past is None else 1.0):
             # It has converged if this is so at the mode, too, where the first step is.
-            if path.n_steps == 1 or not is_mode or n_expansions == MOST_EXPANSIONS:
+            if n_steps == 1 or not is_mode or n_expansions == MOST_EXPANSIONS:
                 break
-            is_mode, path = history.expand(sigma), _Path(path.is_plain)
-            n_expansions += 1
-        elif path.n_steps == MOST_STEPS:
+            is_mode, n_expansions = history.expand(sigma), n_expansions + 1
+            past, n_steps = None if past is None else [], 0
+        elif n_steps == MOST_STEPS:
             break
         else:
-            sigma = ahead
-    n_models = found.effects.shape[1]
+            sigma, past = _extrapolated(past, sigma, after)
     # Features that tell models apart explain a part of the effects. What remains is the
     # number of effects that rows show beside spans, over that without spans.
-    inverse = np.linalg.inv(sigma)
+    inverse, n_models = np.linalg.inv(sigma), effects.shape[1]
     shown, alone = (
-        len(sigma) * n_models - float(np.vdot(inverse, spread))
-        for spread in (found.spread, history.spread_without_spans(sigma))
+        effects.size - float(np.vdot(inverse, one))
+        for one in (spread, history.spread_without_spans(sigma))
     )
     share = shown / alone if alone > 0.0 else 1.0
     return ItemCovariance(
         after,
-        found.slopes,
+        slopes,
         n_models,
         (n_models - 2.0) * share + prior.df,
         converged=change <= ENOUGH and is_mode,
     )
+
+
+def _most_likely(
+    sigma: Array, effects: Array, spread: Array, slopes: Array, prior: ItemPrior
+) -> tuple[Array, float]:
+    """Sigma that is most likely under posterior moments at another, and their distance.
+
+    The moments are those of :meth:`RowsOfHistory.posterior`; the distance is in the
+    units of ``TOLERANCE``.
+    """
+    n_models = effects.shape[1]
+    sums = effects @ effects.T + spread
+    # Judges of negative sensitivity dislike what people like. Their effects are turned
+    # round, since Sigma is shrunk towards a positive common correlation.
+    turn = signs_of(slopes)
+    turned = np.outer(turn, turn)
+    scale = np.sqrt(np.maximum(sums.diagonal(), LEAST))
+    correlation = turned * sums / np.outer(scale, scale)
+    n_judges = count_independent(correlation)
+    variances = prior.variances(sums.diagonal(), n_models, n_judges)
+    # Share of the variance of an effect that rows remove. The rest of posterior moments
+    # is that of Sigma, which is shrunk already.
+    shown = max(1.0 - float(spread.trace() / (n_models * sigma.trace())), 0.0)
+    after = turned * shrunk(variances, correlation, n_models, shown)
+    unit = np.sqrt(sigma.diagonal())
+    relative = float(np.abs((after - sigma) / np.outer(unit, unit)).max())
+    return after, min(1.0, shown * relative)
+
+
+def _extrapolated(
+    past: list[tuple[Array, Array]] | None, sigma: Array, after: Array
+) -> tuple[Array, list[tuple[Array, Array]] | None]:
+    """The next Sigma, once a step has led from one to another; and the past with it.
+
+    Far from the limit a step goes where it leads. Near it plain steps are slow where
+    rows say little of a variance or a correlation; Anderson's extrapolation of past
+    steps is not. Where that goes wrong the past is None, and steps are plain from there
+    on, also on a later expansion: what ends them must be the same.
+    """
+    # All symmetric matrices are the logarithm of a covariance.
+    point, end = (
+        with_eigenvalues(one, lambda each: np.log(np.maximum(each, LEAST**2)))
+        for one in (sigma, after)
+    )
+    residual = end - point
+    norm, sizes = np.abs(residual).max(), [np.abs(one).max() for _, one in past or ()]
+    if sizes and norm > WORSE * min(sizes):
+        past = None
+    if past and norm <= NEAR:
+        # Affine combination of the points with the smallest residual. A ridge keeps the
+        # difference of nearly equal changes from being taken for a direction, and
+        # unlike a cut it does not amplify rounding.
+        known = past[1 - MEMORY :]
+        moves = np.array([(one - point).ravel() for one, _ in known])
+        changes = np.array([(one - residual).ravel() for _, one in known])
+        lengths = np.linalg.norm(changes, axis=1)
+        scaled = changes.T / lengths
+        gram = scaled.T @ scaled
+        gram += np.diag(np.full(len(gram), ALIKE**2 * len(gram)))
+        mixture = np.linalg.solve(gram, -scaled.T @ residual.ravel()) / lengths
+        end = end + (mixture @ (moves + changes)).reshape(point.shape)
+    # Within the limits of variances.
+    limits = LEAST / 100.0, LARGEST * len(sigma)
+    ahead = with_eigenvalues(end, lambda each: np.clip(np.exp(each), *limits))
+    return ahead, past if past is None else [*past, (point, residual)]
 
 
 class RowsOfHistory:
@@ -210,24 +232,24 @@ class RowsOfHistory:
         self.precision = inverse_of(sigma)
         return self.fit.converged
 
-    def posterior(self, sigma: Array) -> Posterior:
-        """Posterior under a covariance."""
+    def posterior(self, sigma: Array) -> tuple[Array, Array, Array]:
+        """Posterior moments of the effects under a covariance.
+
+        Their modes, (n_judges, n_models), their covariance, (n_judges, n_judges),
+        summed over models, and the sensitivities at the mode of all parameters.
+        """
         system, spread = self._system(sigma, self.matrix.copy())
-        x = self.fit.x.copy()
+        x, shape = self.fit.x.copy(), (len(sigma), -1)
         gradient = np.zeros(len(x))
         # At the mode the gradient of the rows is minus that of its prior.
         change = inverse_of(sigma) - self.precision
-        effects = x[self.at_effects].reshape(len(sigma), -1)
-        gradient[self.at_effects] = (change @ effects).ravel()
+        gradient[self.at_effects] = (change @ x[self.at_effects].reshape(shape)).ravel()
         x[self.at] -= system.solve(gradient[self.at])
-        return Posterior(
-            x[self.at_effects].reshape(len(sigma), -1),
-            spread,
-            x[self.fit.layout.sensitivities][1:],
-        )
+        slopes = x[self.fit.layout.sensitivities][1:]
+        return x[self.at_effects].reshape(shape), spread, slopes
 
     def spread_without_spans(self, sigma: Array) -> Array:
-        """Spread if spans were known."""
+        """Covariance of the effects, as in `posterior`, if spans were known."""
         known = ~self.spans[self.at]
         return self._system(sigma, self.matrix[known][:, known])[1]
 
@@ -236,61 +258,10 @@ class RowsOfHistory:
 
         And the covariance of the effects on a model, summed over models.
         """
-        n_effects, precision = int(self.at_effects.sum()), inverse_of(sigma)
-        n_models = n_effects // len(sigma)
-        # Item effects come last, by judge and model. Those on a model have a prior.
-        for first in range(len(matrix) - n_effects, len(matrix) - n_effects + n_models):
-            of_model = slice(first, None, n_models)
-            matrix[of_model, of_model] += precision
+        n_effects = int(self.at_effects.sum())
+        # Item effects come last, by judge and model.
+        last = slice(len(matrix) - n_effects, None)
+        matrix[last, last] += precision_of(sigma, n_effects // len(sigma))
         system = SymmetricSystem.of(matrix)
         by_judge = system.inverse_root_of_last(n_effects).reshape(len(sigma), -1)
         return system, by_judge @ by_judge.T
-
-
-class _Path:
-    """Steps of a fixed-point iteration for Sigma, and where to go next.
-
-    Far from the limit a step goes where it leads. Near it plain steps are slow where
-    rows say little of a variance or a correlation; Anderson's extrapolation of past
-    steps is not. Where that goes wrong, steps are plain from there on, also on a later
-    expansion: what ends them must be the same.
-    """
-
-    def __init__(self, is_plain: bool = False) -> None:
-        self.past: list[tuple[Array, Array]] = []
-        self.n_steps, self.shortest, self.is_plain = 0, np.inf, is_plain
-
-    @property
-    def tolerance(self) -> float:
-        """Change of Sigma that ends the iteration."""
-        return SLOW * TOLERANCE if self.is_plain else TOLERANCE
-
-    def step(self, sigma: Array, after: Array) -> Array:
-        """The next Sigma, once a step has led from one to another."""
-        # All symmetric matrices are the logarithm of a covariance.
-        point, end = (
-            with_eigenvalues(one, lambda each: np.log(np.maximum(each, LEAST**2)))
-            for one in (sigma, after)
-        )
-        residual, ahead = end - point, end
-        norm = float(np.abs(residual).max())
-        self.is_plain |= norm > WORSE * self.shortest
-        self.shortest = min(self.shortest, norm)
-        self.n_steps += 1
-        if self.n_steps > 1 and not self.is_plain and norm <= NEAR:
-            # Affine combination of the points with the smallest residual. A ridge keeps
-            # the difference of nearly equal changes from being taken for a direction,
-            # and unlike a cut it does not amplify rounding.
-            known = self.past[1 - MEMORY :]
-            moves = np.array([(one - point).ravel() for one, _ in known])
-            changes = np.array([(one - residual).ravel() for _, one in known])
-            sizes = np.linalg.norm(changes, axis=1)
-            scaled = changes.T / sizes
-            gram = scaled.T @ scaled
-            gram += np.diag(np.full(len(gram), ALIKE**2 * len(gram)))
-            mixture = np.linalg.solve(gram, -scaled.T @ residual.ravel()) / sizes
-            ahead = end + (mixture @ (moves + changes)).reshape(point.shape)
-        self.past.append((point, residual))
-        # Within the limits of variances.
-        limits = LEAST / 100.0, LARGEST * len(sigma)
-        return with_eigenvalues(ahead, lambda each: np.clip(np.exp(each), *limits))

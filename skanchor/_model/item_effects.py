@@ -104,12 +104,7 @@ class ItemPrior:
         s = sums / (n * self.sd**2)
         half = (n * (1.0 - s) - weight) / 2.0
         root = np.sqrt(half**2 + (n + weight) * n * s)
-        # Of two equal expressions the one without cancellation.
-        ratio = np.where(
-            half > 0.0,
-            n * s / np.where(half > 0.0, half + root, 1.0),
-            (root - half) / (n + weight),
-        )
+        ratio = (root - half) / (n + weight)
         return np.clip(self.sd**2 * ratio, LEAST, LARGEST)
 
 
@@ -230,7 +225,7 @@ def inverse_of(sigma: Array) -> Array:
     """Inverse of a covariance between judges, however small some effects are."""
 
     def inverse(values: Array) -> Array:
-        least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
+        least = max(SMALLEST_VARIANCE * values.max(initial=0.0), NO_VARIANCE)
         return np.asarray(1.0 / np.maximum(values, least))
 
     return with_eigenvalues(sigma, inverse)

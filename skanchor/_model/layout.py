@@ -115,19 +115,18 @@ class Layout:
         Their order is that of :meth:`Fit.chain`: scores, sensitivity, position effect,
         span, item effects.
         """
-        index, n = np.arange(self.size), self.n_models
         found = []
         for source in range(self.n_sources):
+            has_effects = self.has_item_effects and source != PEOPLE
+            first = self.item_effects.start + (source - 1) * self.n_models
             parts = [
-                index[self.scores],
-                index[self.sensitivities][[source]],
-                index[self.position_effects][[source]],
-                index[self.span(source)],
+                self.scores,
+                self.sensitivities.start + source,
+                self.position_effects.start + source,
+                self.span(source),
+                slice(first, first + self.n_models * has_effects),
             ]
-            if self.has_item_effects and source != PEOPLE:
-                effects = index[self.item_effects]
-                parts.append(effects[(source - 1) * n : source * n])
-            found.append(np.concatenate(parts))
+            found.append(np.r_[tuple(parts)])
         return found
 
     # ---------------------------------------------------------------------- masks of x
@@ -207,25 +206,6 @@ class Layout:
         shares = self.centring / self.centring.sum(axis=1, keepdims=True)
         own = np.eye(self.size)[:, self.scores]
         return np.asarray(own - shares[self.context].T)
-
-
-def count_parameters(n_items: int, n_judges: int, *, deviations: bool = False) -> int:
-    """About how many parameters a joint fit has, those of biases left out.
-
-    Parameters
-    ----------
-    n_items, n_judges : int
-        Numbers of items, and of judges.
-    deviations : bool
-        Whether there are item effects.
-
-    Returns
-    -------
-    int
-        The scores, a sensitivity and a position effect for every judge, and a
-        deviation for every judge and item.
-    """
-    return n_items + n_judges * (2 + n_items * deviations)
 
 
 def without_rounding(sensitivities: Array) -> Array:

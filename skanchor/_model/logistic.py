@@ -56,8 +56,7 @@ def fit_logistic(
     *,
     offset: Array | float = 0.0,
     penalty: Array | float = 0.0,
-    lower: Array | float = -np.inf,
-    upper: Array | float = np.inf,
+    bounds: tuple[Array | float, Array | float] = (-np.inf, np.inf),
     start: Array | None = None,
     tolerance: float = _TOLERANCE,
 ) -> LogisticFit:
@@ -75,8 +74,8 @@ def fit_logistic(
         Fixed part of the logit.
     penalty : ndarray of shape (n_columns,) or float
         Diagonal of the quadratic penalty, which is added to the mean loss.
-    lower, upper : ndarray of shape (n_columns,) or float
-        Bounds of the coefficients.
+    bounds : (low, high)
+        Bounds of the coefficients, for all or for each.
     start : ndarray of shape (n_columns,), optional
         Start of the coefficients; zero by default.
     tolerance : float
@@ -95,33 +94,26 @@ def fit_logistic(
     )  # fmt: skip
     item = np.zeros(1, dtype=np.intp)
     layout = Layout(item > 0, item, item, (n_columns,), (False,))
-    at, bounds = layout.span(PEOPLE), np.full((2, layout.size), np.inf)
-    bounds[0] *= -1.0
-    bounds[0, at], bounds[1, at] = lower, upper
-    precision = np.zeros((layout.size, layout.size))
-    precision[at, at] = np.diag(n * np.broadcast_to(penalty, n_columns))
-    first = Fit.start(layout, precision)
+    at, limits = layout.span(PEOPLE), np.full((2, layout.size), [[-np.inf], [np.inf]])
+    limits[0, at], limits[1, at] = bounds
+    first, is_finite = Fit.start(layout), True
+    first.precision[at, at] = np.diag(n * np.broadcast_to(penalty, n_columns))
     if start is not None:
-        first.x[at] = np.clip(start, *bounds[:, at])
+        first.x[at] = np.clip(start, *limits[:, at])
 
     def fitted(near: Fit, tolerance: float) -> Fit:
-        free, limits = layout.of_source(PEOPLE), (bounds[0], bounds[1])
-        weights = [rows.weight]
         return minimise(
-            near, [rows], weights, free, bounds=limits, tolerance=tolerance
-        )[0]
+            near, [rows], [rows.weight], layout.of_source(PEOPLE),
+            bounds=(limits[0], limits[1]), tolerance=tolerance,
+        )[0]  # fmt: skip
 
     fit = fitted(first, tolerance)
-    logits, is_finite = fit.logits(rows), True
+    logits, coef = fit.logits(rows), fit.x[at]
     if np.abs(logits).max(initial=0.0) > _FLAT_LOGIT:
         walked = fitted(fit, np.inf).logits(rows) - logits
         is_finite = bool(np.abs(walked).max() <= _WALK)
-    coef = fit.x[at]
-    return LogisticFit(
-        coef,
-        fit.converged and is_finite,
-        (coef <= bounds[0, at]) | (coef >= bounds[1, at]),
-    )
+    at_bound = (coef <= limits[0, at]) | (coef >= limits[1, at])
+    return LogisticFit(coef, fit.converged and is_finite, at_bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +187,8 @@ def separation_of(
         -some.sum(axis=0),
         A_ub=-some,
         b_ub=np.zeros(len(some)),
-        A_eq=ties if len(ties) else None,
-        b_eq=np.zeros(len(ties)) if len(ties) else None,
+        A_eq=ties,
+        b_eq=np.zeros(len(ties)),
         bounds=(-1.0, 1.0),
     )
     if found.x is None or not separates(found.x[:, None])[0]:

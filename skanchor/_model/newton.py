@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +27,8 @@ _SLOW, _SLOW_OF_MANY, _MANY = 0.1, 0.4, 200
 """Ratio of successive decrements above which the Hessian is computed anew; and the same
 for more than so many parameters, where that costs many more steps with an old one."""
 
-_MOST_HALVES = 30
-"""Most halvings of a step."""
-
+_MOST_STEPS, _MOST_HALVES = 100, 30
+"""Most steps of a fit, and most halvings of a step."""
 
 FOLD_TOLERANCE = 1e-10
 """Squared Newton decrement before the last step of the fit of a fold, in squared
@@ -68,43 +67,6 @@ def logits_of(fit: Fit, sources: Sequence[SourceRows]) -> list[Array]:
     return [fit.logits(rows) for rows in sources]
 
 
-def _searched(
-    fit: Fit,
-    sources: Sequence[SourceRows],
-    weights: Sequence[Array],
-    logits: list[Array],
-    limits: tuple[NDArray[np.intp], Array, Array],
-    gradient: Array,
-    step: Array,
-) -> tuple[Fit, list[Array], float] | None:
-    """The longest of the halved steps that lowers the loss; None where none does.
-
-    ``limits`` are the free parameters, and their lower and upper bounds. With the fit
-    come the logits there, and the largest change of a logit.
-    """
-    at, low, high = limits
-    loss, x = None, fit.x[at]
-    for _ in range(_MOST_HALVES):
-        whole = fit.x.copy()
-        whole[at] = np.clip(x + step, low, high)
-        trial = fit.moved(whole)
-        there, walked = logits_of(trial, sources), whole[at] - x
-        pairs = zip(there, logits, strict=True)
-        moves = (float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
-        moved = max(moves, default=0.0)
-        # But for rounding; ``allclose`` takes as long as a step of few parameters.
-        off = np.abs(walked - step) - 1e-12 * np.abs(step)
-        if moved <= _SAFE_MOVE and bool((off <= 1e-8).all()):
-            return trial, there, moved
-        loss = fit.loss(sources, weights) if loss is None else loss
-        # Differences of the loss below rounding are not compared.
-        most = loss + _ARMIJO * float(gradient @ walked) + 1e-14 * (1.0 + abs(loss))
-        if trial.loss(sources, weights) <= most:
-            return trial, there, moved
-        step = step / 2.0
-    return None
-
-
 def minimise(
     start: Fit,
     sources: Sequence[SourceRows],
@@ -114,7 +76,6 @@ def minimise(
     bounds: tuple[Array, Array] | None = None,
     hessian: Hessian | None = None,
     tolerance: float = 1e-10,
-    max_iter: int = 100,
 ) -> tuple[Fit, Hessian | None]:
     """Minimise the penalised log loss over the free parameters.
 
@@ -134,8 +95,6 @@ def minimise(
         Hessian of a fit to nearly the same rows, which serves the first steps.
     tolerance : float
         Squared Newton decrement, in squared standard errors, of the last step.
-    max_iter : int
-        Most steps.
 
     Returns
     -------
@@ -144,12 +103,10 @@ def minimise(
     hessian : Hessian or None
         That of the last step; None where no parameter is free.
     """
-    at = np.flatnonzero(free)
+    at, infinite = np.flatnonzero(free), np.full(len(free), np.inf)
     weights = [rows.by_cell(own) for rows, own in zip(sources, weights, strict=True)]
     sources = [rows.cells for rows in sources]
-    if bounds is None:
-        bounds = np.full(len(free), -np.inf), np.full(len(free), np.inf)
-    low, high = bounds[0][at], bounds[1][at]
+    low, high = (one[at] for one in bounds or (-infinite, infinite))
     slow = _SLOW if len(at) <= _MANY else _SLOW_OF_MANY
     fit, logits, before, is_exact = start, logits_of(start, sources), np.inf, False
 
@@ -161,28 +118,42 @@ def minimise(
         matrix = fit.penalised(fit.information(summed("curvature")))
         return Hessian(matrix[at[:, None], at])
 
-    for _ in range(max_iter):
+    for _ in range(_MOST_STEPS):
         gradient = (fit.gradient(summed("slope")) + fit.prior_slope)[at]
         # A parameter on a bound moves inwards only.
-        inner = (fit.x[at] > low) | (gradient < 0.0)
-        inner &= (fit.x[at] < high) | (gradient > 0.0)
+        x, loss = fit.x[at], None
+        inner = (x > low) | (gradient < 0.0)
+        inner &= (x < high) | (gradient > 0.0)
         if hessian is None:
             hessian, is_exact = hessian_here(), True
         step, decrement = hessian.step(inner, gradient)
         if not is_exact and decrement > max(slow * before, tolerance):
             hessian, is_exact = hessian_here(), True
             step, decrement = hessian.step(inner, gradient)
-        found = _searched(
-            fit, sources, weights, logits, (at, low, high), gradient, step
-        )
-        if found is None:
+        # The longest of the halved steps that lowers the loss.
+        for _ in range(_MOST_HALVES):
+            whole = fit.x.copy()
+            whole[at] = np.clip(x + step, low, high)
+            trial = fit.moved(whole)
+            there, walked = logits_of(trial, sources), whole[at] - x
+            pairs = zip(there, logits, strict=True)
+            moved = max([0.0, *(np.abs(a - b).max(initial=0.0) for a, b in pairs)])
+            # But for rounding; ``allclose`` takes as long as a step of few parameters.
+            off = np.abs(walked - step) - 1e-12 * np.abs(step)
+            if moved <= _SAFE_MOVE and (off <= 1e-8).all():
+                break
+            loss = fit.loss(sources, weights) if loss is None else loss
+            # Differences of the loss below rounding are not compared.
+            most = loss + _ARMIJO * float(gradient @ walked) + 1e-14 * (1.0 + abs(loss))
+            if trial.loss(sources, weights) <= most:
+                break
+            step = step / 2.0
+        else:
             break
-        fit, logits, moved = found
+        fit, logits, before, is_exact = trial, there, decrement, False
         if decrement <= tolerance:
             return fit.moved(fit.x, converged=True), hessian
-        before, is_exact = decrement, False
-        if moved > _SAFE_MOVE:
-            hessian = None
+        hessian = None if moved > _SAFE_MOVE else hessian
     return fit.moved(fit.x, converged=False), hessian
 
 
@@ -274,8 +245,8 @@ class FitOfAllRows:
     prior : ndarray of shape (size, size)
         Precision that enters the Riesz weights: the prior of the item effects, and
         ridges of spans.
-    hessians : sequence of Hessian
-        Hessian of each minimisation at its minimum; empty where it is not known.
+    hessians : sequence of Hessian or None
+        Hessian of each minimisation at its minimum, where it is known.
     """
 
     fit: Fit
@@ -292,13 +263,17 @@ class FitOfAllRows:
         steps: Sequence[Step],
         sources: Sequence[SourceRows],
         bounds: tuple[Array, Array],
-        prior: Array | None = None,
+        tolerance: float = 1e-10,
     ) -> FitOfAllRows:
-        """Fit all rows, from a start that may be far."""
-        weights = [rows.weight for rows in sources]
-        fit, hessians = fitted(start, steps, sources, weights, bounds)
-        prior = fit.precision if prior is None else prior
-        return cls(fit, steps, sources, bounds, prior, hessians)
+        """Fit all rows, from a start that may be far.
+
+        ``tolerance`` is the squared Newton decrement of the last step of each
+        minimisation.
+        """
+        none = [None] * len(steps)
+        first = cls(start, steps, sources, bounds, start.precision, none)
+        fit, hessians = first._fitted([rows.weight for rows in sources], tolerance)
+        return replace(first, fit=fit, hessians=hessians)
 
     def refitted(self, weights: Sequence[Array]) -> Fit:
         """Fit the training rows of a fold, from here.
@@ -313,81 +288,37 @@ class FitOfAllRows:
         -------
         Fit
         """
-        found, _ = fitted(
-            self.fit,
-            self.steps,
-            self.sources,
-            weights,
-            self.bounds,
-            self.hessians,
-            FOLD_TOLERANCE,
-        )
-        return found
+        return self._fitted(weights, FOLD_TOLERANCE)[0]
 
-
-def fitted(
-    start: Fit,
-    steps: Sequence[Step],
-    sources: Sequence[SourceRows],
-    weights: Sequence[Array],
-    bounds: tuple[Array, Array],
-    hessians: Sequence[Hessian | None] | None = None,
-    tolerance: float = 1e-10,
-) -> tuple[Fit, list[Hessian | None]]:
-    """Fit rows step by step.
-
-    Parameters
-    ----------
-    start : Fit
-        Where to start.
-    steps : sequence of Step
-        The minimisations.
-    sources : sequence of SourceRows
-        The rows.
-    weights : sequence of ndarray
-        Weights of the rows of each source.
-    bounds : tuple of ndarray
-        Lower and upper bounds of all parameters.
-    hessians : sequence of Hessian, optional
-        Those of a fit to nearly the same rows.
-    tolerance : float
-        Squared Newton decrement of the last step of each minimisation.
-
-    Returns
-    -------
-    fit : Fit
-        With ``converged``.
-    hessians : list of Hessian
-        Of each minimisation, where it ended.
-    """
-    fit, ends, converged = start, [], True
-    for step, hessian in zip(steps, hessians or [None] * len(steps), strict=True):
-        chosen = [
-            number
-            for number, rows in enumerate(sources)
-            if rows.is_new == step.is_new and rows.source in step.sources
-        ]
-        shares = [weights[number] for number in chosen]
-        if step.is_unweighted:
-            # The derivative of a row's loss by a score has the sensitivity as a factor.
-            slopes = [fit.sensitivity(sources[number].source) for number in chosen]
-            # A judge without any has no say.
-            shares = [
-                one / abs(c) if c else 0.0 * one
-                for one, c in zip(shares, slopes, strict=True)
-            ]
-        fit, end = minimise(
-            fit,
-            [sources[number] for number in chosen],
-            shares,
-            step.free,
-            bounds=bounds,
-            hessian=hessian,
-            tolerance=min(tolerance, NEW_TOLERANCE) if step.is_new else tolerance,
-        )
-        ends.append(end)
-        converged = converged and fit.converged
-    return fit.moved(fit.x, converged), ends
+    def _fitted(
+        self, weights: Sequence[Array], tolerance: float
+    ) -> tuple[Fit, list[Hessian | None]]:
+        """Fit rows of these weights step by step; with the Hessian where each ended."""
+        fit, ends, converged = self.fit, [], True
+        for step, hessian in zip(self.steps, self.hessians, strict=True):
+            sources, shares = [], []
+            for rows, weight in zip(self.sources, weights, strict=True):
+                if rows.is_new != step.is_new or rows.source not in step.sources:
+                    continue
+                if step.is_unweighted:
+                    # The derivative of a row's loss by a score has the sensitivity as a
+                    # factor. A judge without any has no say.
+                    slope = abs(fit.sensitivity(rows.source))
+                    weight = weight / slope if slope else 0.0 * weight
+                sources.append(rows)
+                shares.append(weight)
+            fit, end = minimise(
+                fit,
+                sources,
+                shares,
+                step.free,
+                bounds=self.bounds,
+                hessian=hessian,
+                tolerance=min(tolerance, NEW_TOLERANCE) if step.is_new else tolerance,
+            )
+            ends.append(end)
+            converged = converged and fit.converged
+        return fit.moved(fit.x, converged), ends
 
 
 def grams_of(

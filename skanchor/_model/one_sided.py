@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
-from skanchor._model.item_effects import precision_of
+from skanchor._model.item_effects import inverse_of, precision_of
 from skanchor._model.layout import Layout
-from skanchor._model.linalg import with_eigenvalues
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
@@ -50,9 +49,6 @@ difference of logarithms of costs below which one more step ends at the limit.""
 _TOLERANCE = 1e-5
 """Squared decrement before the last step of Newton's method, in log likelihood."""
 
-_ROUNDING = 1e-8
-"""Share of the largest variance of the opponents' scores that the smallest has."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OpenRows:
@@ -65,16 +61,9 @@ class OpenRows:
     ----------
     is_open : ndarray of shape (n_models,)
         Models without a finite estimate.
-    left, right : ndarray of shape (n_rows,)
-        Codes of the models.
-    y : ndarray of shape (n_rows,)
-        Preference for the left one.
-    weight : ndarray of shape (n_rows,)
-        Weights, divided by what they are worth less than independent votes.
-    judge : ndarray of shape (n_rows,)
-        Code of the judge; -1 for people.
-    offset : ndarray of shape (n_rows,)
-        Logit where the scores are equal.
+    sources : list of SourceRows
+        The rows by source; the items are the models. Weights are divided by what they
+        are worth less than independent votes.
     slope, slope_error : ndarray of shape (n_judges,)
         Sensitivities and their standard errors.
     item_covariance : ndarray of shape (n_judges, n_judges)
@@ -82,12 +71,7 @@ class OpenRows:
     """
 
     is_open: NDArray[np.bool_]
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
-    y: Array
-    weight: Array
-    judge: NDArray[np.intp]
-    offset: Array
+    sources: list[SourceRows]
     slope: Array = field(default_factory=lambda: np.zeros(0))
     slope_error: Array = field(default_factory=lambda: np.zeros(0))
     item_covariance: Array = field(default_factory=lambda: np.zeros((0, 0)))
@@ -109,22 +93,34 @@ class OpenRows:
         which may be sums over several votes, of whose squares ``square`` is the sum.
         ``dispersion`` is the variance of the other scores, in that of independent rows;
         below one it counts as one, as rows of open models show no noise of their own.
+        ``judge`` is the code of the judge, -1 for people, and ``offset`` the logit
+        where the scores are equal.
         """
         left, right, _, weight = votes
         used = (is_open[left] | is_open[right]) & (left != right) & (weight > 0)
         columns = np.broadcast_arrays(*votes, judge, offset)
         left, right, y, weight, code, logit = (column[used] for column in columns)
         # As a sandwich does not, this does not depend on the unit of the weights.
-        unit = square[used].sum() / max(weight.sum(), np.finfo(float).tiny)
-        weight = weight / (max(dispersion, 1.0) * max(unit, np.finfo(float).tiny))
-        return cls(is_open, left, right, y, weight, code, logit, **judges)
+        tiny = np.finfo(float).tiny
+        unit = square[used].sum() / max(weight.sum(), tiny)
+        weight = weight / (max(dispersion, 1.0) * max(unit, tiny))
+        sources, n = [], len(is_open)
+        for one in np.unique(code).tolist():
+            sides = left[code == one], right[code == one], y[code == one]
+            more = weight[code == one], n
+            rows = SourceRows.apart(one + 1, *sides, *more, offset=logit[code == one])
+            sources.append(rows)
+        return cls(is_open, sources, **judges)
 
     def padded(self, place: NDArray[np.intp], size: int) -> OpenRows:
         """The same rows among more models, of which these have the ``place``."""
         is_open = np.zeros(size, dtype=bool)
         is_open[place] = self.is_open
-        left, right = place[self.left], place[self.right]
-        return replace(self, is_open=is_open, left=left, right=right)
+        sources = [
+            replace(one, left=place[one.left], right=place[one.right], n_items=size)
+            for one in self.sources
+        ]
+        return replace(self, is_open=is_open, sources=sources)
 
 
 def dispersion_of(covariance: Array, independent: Array) -> float:
@@ -147,133 +143,13 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
-    """The likelihood of open models, and where it is largest beside a given value.
-
-    Their rows are taken at their likelihood. What other rows have taught is the prior:
-    the other scores are normal around their estimates, with their sandwich as
-    covariance, sensitivities with their errors, and item effects with their covariance.
-    Judges' deviations from other models are part of the offsets.
-
-    Attributes
-    ----------
-    prior : Fit
-        Centre of the prior, with its precision; the items are the models.
-    sources : list of SourceRows
-        The rows.
-    free : ndarray of shape (size,)
-        Mask of the parameters that are not known.
-    is_open : ndarray of shape (n_kept,)
-        Models without a finite estimate.
-    """
-
-    prior: Fit
-    sources: list[SourceRows]
-    free: NDArray[np.bool_]
-    is_open: NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls, rows: OpenRows, scores: Array, covariance: Array, kept: NDArray[np.intp]
-    ) -> Profile:
-        """Lay out rows, of which ``kept`` are the models and one more may be."""
-        place = np.zeros(len(scores), dtype=np.intp)
-        place[kept] = np.arange(len(kept))
-        left, right, n = place[rows.left], place[rows.right], len(kept)
-        sources = [
-            SourceRows.apart(
-                judge + 1, left[at], right[at], rows.y[at], rows.weight[at], n,
-                offset=rows.offset[at],
-            )
-            for judge in np.unique(rows.judge).tolist()
-            for at in [np.flatnonzero(rows.judge == judge)]
-        ]  # fmt: skip
-        is_open, model = rows.is_open[kept], np.arange(n)
-        has_effects, n_sources = bool(rows.item_covariance.any()), 1 + len(rows.slope)
-        if has_effects:
-            # All other models are one, whose effects are zero.
-            model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
-        everyone, none = np.ones(n, dtype=bool), np.zeros(n, dtype=np.intp)
-        layout = Layout(
-            everyone, none, model, (0,) * n_sources, (False,) * n_sources, has_effects
-        )
-        centre, diagonal = np.zeros((2, layout.size))
-        centre[layout.scores] = np.where(is_open, 0.0, scores[kept])
-        centre[layout.sensitivities] = np.append(1.0, np.nan_to_num(rows.slope))
-        error = np.append(0.0, np.nan_to_num(rows.slope_error))
-        diagonal[layout.scores][is_open] = _LOOSE
-        diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
-        precision, known = np.diag(diagonal), np.flatnonzero(~is_open)
-        measured = covariance[np.ix_(kept[~is_open], kept[~is_open])]
-
-        def inverse(values: Array) -> Array:
-            least = _ROUNDING * (values.max(initial=0.0) or 1.0)
-            return 1.0 / np.maximum(values, least)
-
-        precision[np.ix_(known, known)] = with_eigenvalues(measured, inverse)
-        if has_effects:
-            at = layout.item_effects
-            precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
-        free = layout.of_scores(everyone) | layout.of_item_effects(is_open)
-        free[layout.sensitivities] = error > 0
-        return cls(
-            Fit(layout, centre, precision, centre=centre), sources, free, is_open
-        )
-
-    def fitted(self, start: Fit) -> Fit:
-        """Most likely parameters under the prior of a start."""
-        weights = [rows.weight for rows in self.sources]
-        return minimise(start, self.sources, weights, self.free, tolerance=_TOLERANCE)[
-            0
-        ]
-
-    def loss(self, fit: Fit) -> float:
-        """Minus the log likelihood, with the prior of a fit."""
-        return fit.loss(self.sources, [rows.weight for rows in self.sources])
-
-    @cached_property
-    def best(self) -> Fit:
-        """Most likely parameters; open scores end as far out as they may be."""
-        return self.fitted(self.prior)
-
-    @cached_property
-    def least(self) -> float:
-        """The loss there."""
-        return self.loss(self.best)
-
-    def at(
-        self, model: int, other: int | None, value: float, near: Point | None = None
-    ) -> Point:
-        """Most likely parameters beside an open score, or the difference to another.
-
-        ``near`` is a point nearby. A prior pulls to the value. Where the pull balances
-        the slope of the likelihood, parameters are most likely beside what they reach.
-        """
-        target, centre = np.zeros(len(self.free)), self.prior.x.copy()
-        target[model], centre[model] = 1.0, value
-        if other is not None:
-            target[other] = -1.0
-            centre[model] += centre[other]
-        # Not from the best parameters, which lie too far out to move from there. Open
-        # models move together, as their rows may say little of how far they are apart.
-        moving = self.is_open & (np.arange(len(self.is_open)) != other)
-        x = centre.copy() if near is None else near.fit.x.copy()
-        if near is None:
-            x[: len(moving)][moving] = centre[model]
-        else:
-            x[: len(moving)][moving] += value - near.value
-        precision = self.prior.precision + _PULL * np.outer(target, target)
-        start = replace(self.prior, x=x, centre=centre, precision=precision)
-        found = self.fitted(start)
-        reached = float(target @ found.x)
-        slope = _PULL * (value - reached)
-        cost = self.loss(found) - slope**2 / (2.0 * _PULL) - self.least
-        return Point(found, reached, cost, slope)
-
-
-@dataclass(frozen=True, eq=False)
 class OpenScores:
     """Limits of scores without a finite estimate, and tests of their differences.
+
+    Rows of open models are taken at their likelihood. What other rows have taught is
+    the prior: the other scores are normal around their estimates, with their sandwich
+    as covariance, sensitivities with their errors, and item effects with their
+    covariance. Judges' deviations from other models are part of the offsets.
 
     Attributes
     ----------
@@ -288,58 +164,98 @@ class OpenScores:
     rows: OpenRows
     scores: Array
     covariance: Array
-    _profiles: dict[int, Profile] = field(default_factory=dict)
 
     @cached_property
-    def _met(self) -> NDArray[np.bool_]:
-        """Mask of the open models and those that they met: rows are of these alone."""
-        met = self.rows.is_open.copy()
-        met[self.rows.left] = met[self.rows.right] = True
-        return met
+    def _prior(self) -> Fit:
+        """Centre of the prior, with its precision; the items are the models."""
+        rows, is_open, n = self.rows, self.rows.is_open, len(self.scores)
+        has_effects, n_sources = bool(rows.item_covariance.any()), 1 + len(rows.slope)
+        model = np.arange(n)
+        if has_effects:
+            # All other models are one, whose effects are zero.
+            model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
+        layout = Layout(
+            np.ones(n, dtype=bool), np.zeros(n, dtype=np.intp), model,
+            (0,) * n_sources, (False,) * n_sources, has_effects,
+        )  # fmt: skip
+        centre, diagonal = np.zeros((2, layout.size))
+        centre[layout.scores] = np.where(is_open, 0.0, self.scores)
+        centre[layout.sensitivities] = np.append(1.0, np.nan_to_num(rows.slope))
+        diagonal[layout.scores][is_open] = _LOOSE
+        error = self._slope_errors
+        diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
+        precision = np.diag(diagonal)
+        box = np.ix_(np.flatnonzero(~is_open), np.flatnonzero(~is_open))
+        precision[box] = inverse_of(self.covariance[box])
+        if has_effects:
+            at = layout.item_effects
+            precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
+        return Fit(layout, centre, precision, centre=centre)
+
+    @property
+    def _slope_errors(self) -> Array:
+        return np.append(0.0, np.nan_to_num(self.rows.slope_error))
+
+    def _fitted(self, start: Fit) -> tuple[Fit, float]:
+        """Most likely parameters under the prior of a start, and their loss."""
+        layout, sources = start.layout, self.rows.sources
+        weights = [rows.weight for rows in sources]
+        free = layout.of_scores(layout.is_new)
+        free |= layout.of_item_effects(self.rows.is_open)
+        free[layout.sensitivities] = self._slope_errors > 0
+        fit, _ = minimise(start, sources, weights, free, tolerance=_TOLERANCE)
+        return fit, fit.loss(sources, weights)
+
+    @cached_property
+    def _best(self) -> tuple[Fit, float]:
+        """Most likely parameters; open scores end as far out as they may be."""
+        return self._fitted(self._prior)
 
     def _at(
         self, model: int, other: int | None, value: float, near: Point | None = None
     ) -> Point:
-        """Most likely parameters beside a value; see :meth:`Profile.at`."""
-        # A model that none of them met matters by the correlation of scores alone.
-        met, further = self._met.copy(), -1
-        if other is not None and not met[other]:
-            met[other], further = True, other
-        if further not in self._profiles:
-            self._profiles[further] = Profile.of(
-                self.rows, self.scores, self.covariance, np.flatnonzero(met)
-            )
-        place = np.cumsum(met) - 1
-        second = None if other is None else int(place[other])
-        return self._profiles[further].at(int(place[model]), second, value, near)
+        """Most likely parameters beside an open score, or the difference to another.
+
+        ``near`` is a point nearby. A prior pulls to the value. Where the pull balances
+        the slope of the likelihood, parameters are most likely beside what they reach.
+        """
+        prior, moving = self._prior, self.rows.is_open.copy()
+        target, centre = np.zeros_like(prior.x), prior.x.copy()
+        target[model], centre[model] = 1.0, value
+        if other is not None:
+            target[other], moving[other] = -1.0, False
+            centre[model] += centre[other]
+        # Not from the best parameters, which lie too far out to move from there. Open
+        # models move together, as their rows may say little of how far they are apart.
+        x = centre.copy() if near is None else near.fit.x.copy()
+        if near is None:
+            x[: len(moving)][moving] = centre[model]
+        else:
+            x[: len(moving)][moving] += value - near.value
+        precision = prior.precision + _PULL * np.outer(target, target)
+        fit, loss = self._fitted(
+            replace(prior, x=x, centre=centre, precision=precision)
+        )
+        reached = float(target @ fit.x)
+        slope = _PULL * (value - reached)
+        cost = loss - slope**2 / (2.0 * _PULL) - self._best[1]
+        return Point(fit, reached, cost, slope)
 
     @cached_property
     def side(self) -> NDArray[np.intp]:
         """1 where a score has a lower limit alone, -1 where an upper one, else 0."""
-        side, inside = np.zeros(len(self.scores), dtype=np.intp), self.scores
-        inside = np.append(inside[~self.rows.is_open], 0.0)
-        ends = inside.min() - FARTHEST, inside.max() + FARTHEST
-        for model in np.flatnonzero(self.rows.is_open).tolist():
-            low, high = (self._at(model, None, end).cost for end in ends)
-            if min(low, high) <= NO_EVIDENCE and max(low, high) >= ENOUGH_EVIDENCE:
-                side[model] = 1 if high < low else -1
+        is_open = self.rows.is_open
+        side, inside = np.zeros(len(is_open), np.intp), self.scores[~is_open]
+        low = inside.min(initial=0.0) - FARTHEST
+        high = inside.max(initial=0.0) + FARTHEST
+        for model in np.flatnonzero(is_open).tolist():
+            below, above = (self._at(model, None, end).cost for end in (low, high))
+            if (
+                min(below, above) <= NO_EVIDENCE
+                and max(below, above) >= ENOUGH_EVIDENCE
+            ):
+                side[model] = 1 if above < below else -1
         return side
-
-    def _costing(self, model: int, other: int | None, due: float, sign: int) -> float:
-        """Score of an open model, or difference, that costs ``due``; inf if none."""
-        value, point = 0.0, None
-        for _ in range(_MOST_STEPS):
-            point = self._at(model, other, value, point)
-            # Newton's method: the cost is nearly exponential where it is low.
-            cost = max(point.cost, _LITTLE * due)
-            excess = float(np.log(cost / due))
-            step = excess * cost / max(-sign * point.slope, 1e-3 * cost)
-            value = point.value + sign * float(np.clip(step, -_LONGEST, _LONGEST))
-            if abs(excess) <= _NEAR:
-                return value
-            if abs(value) > 2.0 * FARTHEST:
-                break
-        return -sign * np.inf
 
     def limit(self, model: int, other: int | None, level: float) -> tuple[float, float]:
         """Interval of a score, or of the difference to another, with at most one limit.
@@ -352,14 +268,25 @@ class OpenScores:
             low, high = self.limit(other, model, level)
             return -high, -low
         sign = int(self.side[model])
-        # On the same side both may be infinite, at any distance.
-        if not sign or (other is not None and sign == self.side[other]):
+        # On the same side both may be infinite, at any distance, and an open model
+        # without a limit may be anywhere.
+        if not sign or (
+            other is not None and is_open[other] and self.side[other] in (0, sign)
+        ):
             return -np.inf, np.inf
-        # An open model without a limit may be anywhere.
-        if other is not None and is_open[other] and not self.side[other]:
-            return -np.inf, np.inf
-        value = self._costing(model, other, due, sign)
-        return (value, np.inf) if sign > 0 else (-np.inf, value)
+        value, point, found = 0.0, None, -sign * np.inf
+        for _ in range(_MOST_STEPS):
+            point = self._at(model, other, value, point)
+            # Newton's method: the cost is nearly exponential where it is low.
+            cost = max(point.cost, _LITTLE * due)
+            excess = float(np.log(cost / due))
+            step = excess * cost / max(-sign * point.slope, 1e-3 * cost)
+            value = point.value + sign * float(np.clip(step, -_LONGEST, _LONGEST))
+            if abs(excess) <= _NEAR:
+                found = value
+            if abs(excess) <= _NEAR or abs(value) > 2.0 * FARTHEST:
+                break
+        return (found, np.inf) if sign > 0 else (-np.inf, found)
 
     def replaced(
         self, p: Array, better: NDArray[np.intp], worse: NDArray[np.intp]
@@ -368,41 +295,35 @@ class OpenScores:
 
         ``p`` has those of the other pairs. Where rows do not tell they are one.
         """
-        is_open, (cost, is_above) = self.rows.is_open, self._evidence
-        found = np.where(is_above[better, worse], np.exp(-cost[better, worse]), 1.0)
+        is_open = self.rows.is_open
+        found = np.exp(-np.maximum(self._evidence[better, worse], 0.0))
         return np.where(is_open[better] | is_open[worse], found, p)
 
     @cached_property
-    def _evidence(self) -> tuple[Array, NDArray[np.bool_]]:
+    def _evidence(self) -> Array:
         """Log likelihood that equal scores of two models cost, one at least being open.
 
-        And whether rows say that the first is above the second; both of the shape
-        (n_models, n_models).
+        It has the shape (n_models, n_models), and is negative where rows say that the
+        first is below the second.
         """
-        size, side, is_open = len(self.scores), self.side, self.rows.is_open
-        cost, is_above = np.zeros((size, size)), np.zeros((size, size), dtype=bool)
-        met, limited = np.zeros((size, size), dtype=bool), np.flatnonzero(side)
-        left, right = self.rows.left, self.rows.right
-        met[left, right] = is_open[left] & is_open[right]
-        part, others = components(met, "weak"), np.flatnonzero(~is_open)
-        pairs = [(one, two) for one in limited.tolist() for two in others.tolist()]
-        for one, two in [*pairs, *combinations(limited.tolist(), 2)]:
+        side, is_open = self.side, self.rows.is_open
+        evidence, met = np.zeros((2, len(side), len(side)))
+        for rows in self.rows.sources:
+            met[rows.left, rows.right] = is_open[rows.left] & is_open[rows.right]
+        part = components(met > 0, "weak")
+        limited, others = np.flatnonzero(side).tolist(), np.flatnonzero(~is_open)
+        pairs = [(one, two) for one in limited for two in others.tolist()]
+        for one, two in [*pairs, *combinations(limited, 2)]:
             if side[one] == side[two] and part[one] != part[two]:
                 # Both may be infinite, and equal.
                 continue
             point = self._at(one, two, 0.0)
             # To first order from where the point is.
-            cost[one, two] = cost[two, one] = point.cost - point.slope * point.value
+            cost = point.cost - point.slope * point.value
             gap = float(side[one])
             if is_open[two]:
-                first, second = self._best[[one, two]]
-                gap = first - second
-            is_above[one, two], is_above[two, one] = gap > 0.0, gap < 0.0
-        return cost, is_above
-
-    @property
-    def _best(self) -> Array:
-        """Scores where the likelihood is largest, as far out as they may be."""
-        found = self.scores.copy()
-        found[self._met] = self._profiles[-1].best.scores
-        return found
+                # Where the likelihood is largest they are as far out as they may be.
+                gap = float(self._best[0].x[one] - self._best[0].x[two])
+            evidence[one, two] = np.sign(gap) * cost
+            evidence[two, one] = -evidence[one, two]
+        return evidence

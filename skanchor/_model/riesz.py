@@ -136,22 +136,17 @@ class RieszWeights:
         return np.asarray(self.values[self.fit.layout.item_effects])
 
     @property
-    def item_precision(self) -> Array:
-        """Precision of the prior of the item effects, (n_effects, n_effects)."""
-        at = self.fit.layout.item_effects
-        return np.asarray(self.fit.precision[at, at])
-
-    @property
     def prior_score(self) -> Array:
         """Correction by the prior's own score, -(R u)' W_u, of shape (n_items,)."""
-        effects = self.fit.x[self.fit.layout.item_effects]
-        return np.asarray(-(self.item_precision @ effects) @ self.of_item_effects)
+        at = self.fit.layout.item_effects
+        slope = self.fit.precision[at, at] @ self.fit.x[at]
+        return np.asarray(-slope @ self.of_item_effects)
 
     @property
     def item_covariance(self) -> Array:
         """Covariance that the item effects leave in the scores, W_u' R W_u."""
-        weights = self.of_item_effects
-        return np.asarray(weights.T @ self.item_precision @ weights)
+        at, weights = self.fit.layout.item_effects, self.of_item_effects
+        return np.asarray(weights.T @ self.fit.precision[at, at] @ weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +157,6 @@ class Solution:
     ----------
     information : Information
         Of all parameters.
-    weights : RieszWeights
-        Of all scores.
     grams : dict of int to ndarray of shape (n_columns, n_columns)
         By source, sum of ``weight V`` times products of the local columns of its rows.
     crosses : dict of int to ndarray of shape (n_columns, n_columns)
@@ -174,14 +167,13 @@ class Solution:
     """
 
     information: Information
-    weights: RieszWeights
     grams: dict[int, Array]
     crosses: dict[int, Array]
     prior: Array
 
     @classmethod
     def of(cls, fit: Fit, sources: Sequence[SourceRows], prior: Array) -> Self:
-        """Solve for the weights of rows, which have the columns of the weights."""
+        """Add up the information of rows, which have the columns of the weights."""
         grams: dict[int, Array] = {}
         crosses: dict[int, Array] = {}
         for rows in sources:
@@ -189,19 +181,12 @@ class Solution:
             gram, cross = rows.gram(values), rows.cross(values)
             grams[rows.source] = grams.get(rows.source, 0.0) + gram
             crosses[rows.source] = crosses.get(rows.source, 0.0) + cross
-        return cls.of_grams(fit, grams, prior, crosses)
+        return cls(Information.of(fit, grams.items(), prior), grams, crosses, prior)
 
-    @classmethod
-    def of_grams(
-        cls,
-        fit: Fit,
-        grams: dict[int, Array],
-        prior: Array,
-        crosses: dict[int, Array] | None = None,
-    ) -> Self:
-        """Solve for the weights from sums over rows."""
-        information = Information.of(fit, grams.items(), prior)
-        return cls(information, information.weights(), grams, crosses or grams, prior)
+    @cached_property
+    def weights(self) -> RieszWeights:
+        """Riesz weights of all scores."""
+        return self.information.weights()
 
     @property
     def fit(self) -> Fit:

@@ -241,11 +241,10 @@ class SourceRows:
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
         """First row of each ordered pair of items."""
-        if not len(self):
-            return np.zeros(0, dtype=np.intp)
-        changes = self.left[1:] != self.left[:-1]
-        changes |= self.right[1:] != self.right[:-1]
-        return np.concatenate([[0], np.flatnonzero(changes) + 1])
+        is_first = np.ones(len(self), dtype=bool)
+        is_first[1:] = self.left[1:] != self.left[:-1]
+        is_first[1:] |= self.right[1:] != self.right[:-1]
+        return np.flatnonzero(is_first)
 
     @cached_property
     def _pair_of_row(self) -> NDArray[np.intp]:
@@ -265,8 +264,6 @@ class SourceRows:
         return np.asarray(by_pair[self._pair_of_row])
 
     def _by_pair(self, values: Array) -> Array:
-        if not len(self):
-            return np.zeros((0, *values.shape[1:]))
         return np.asarray(np.add.reduceat(values, self._starts, axis=0))
 
     def _by_item(self, values: Array) -> Array:
@@ -274,19 +271,10 @@ class SourceRows:
 
         Values have the shape (n,) or (n, k).
         """
-        by_pair, (left, right) = self._by_pair(values), self._pairs
-
-        def by_item(column: Array) -> Array:
-            return np.asarray(
-                np.bincount(left, column, self.n_items)
-                - np.bincount(right, column, self.n_items)
-            )
-
-        if values.ndim == 1:
-            return by_item(by_pair)
-        found = np.empty((self.n_items, values.shape[1]))
-        for number, column in enumerate(by_pair.T):
-            found[:, number] = by_item(column)
+        by_pair, (left, right), n = self._by_pair(values), self._pairs, self.n_items
+        found = np.empty((n, *values.shape[1:]))
+        for column, sums in zip(*map(np.atleast_2d, (by_pair.T, found.T)), strict=True):
+            sums[:] = np.bincount(left, column, n) - np.bincount(right, column, n)
         return found
 
     def sums(self, values: Array) -> Array:

@@ -16,6 +16,7 @@ from skanchor._battles import Comparisons, decide_roles, usable_features
 from skanchor._battles.checks import (
     graded_verdicts,
     warn_of_contradicting_judges,
+    warn_of_copied_judges,
     warn_of_other_grades,
     warn_of_runs,
 )
@@ -102,6 +103,8 @@ def admit_to_inference(
     warn_of_contradicting_judges(X, sample.y, sample.weight, sample.times)
     if sample.groups is not None and len(X.judges) > 1:
         warn_of_runs(X, sample.y, np.unique(sample.groups, return_inverse=True)[1])
+    elif len(X.judges) > 1:
+        warn_of_copied_judges(X, sample.y, sample.times)
     grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
     warn_of_other_grades(X.judges, *grades)
     if btl.bias is not None:
@@ -250,8 +253,8 @@ def _without_models(
     warn_of_data(
         "models-left-out",
         lost,
-        f"The {sample.number(unused)} rows of models {lost[:5]}, whose scores have no "
-        "limit or lie on the bound, are left out. Name them in new_models to place "
+        f"Rows of models {lost[:5]}, whose scores have no limit or lie on the bound, "
+        f"are left out: {sample.number(unused)}. Name them in new_models to place "
         "them with the judges' help, add votes, or set "
         f"BTLRegressor(alpha={alpha}).{hint}",
     )
@@ -296,7 +299,7 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
                 "uncalibrated-judge",
                 [judge],
                 f"Judge {judge!r} has {n} historical rows, fewer than the {needed} "
-                f"that calibrate it; its {n_all} rows are left out.",
+                f"that calibrate it; its rows are left out: {n_all}.",
             )
     if few and not len(kept.judges):
         raise BattlesError(

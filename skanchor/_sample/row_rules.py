@@ -172,8 +172,8 @@ def check_weights_and_groups(sample: Sample) -> Sample:
     lost = (weight > 0) & (weight / largest < np.finfo(float).eps)
     if lost.any():
         raise ValueError(
-            f"sample_weight spans too much: {lost.sum()} rows weigh less than 1e-15 "
-            "of the heaviest. Rescale it, or set them to zero."
+            "sample_weight spans too much. Rows below 1e-15 of the heaviest: "
+            f"{lost.sum()}. Rescale it, or set them to zero."
         )
     # Squares of the others stay within the range of floats.
     return sample if 1e-100 < largest < 1e100 else sample.in_units(largest)

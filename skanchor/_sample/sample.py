@@ -190,6 +190,15 @@ class Sample:
                 by_rater = effective_number(size) >= FEW_GROUPS
                 n_raters = int(np.count_nonzero(size))
                 inputs = replace(inputs, n_raters=n_raters, by_rater=by_rater)
+                is_vote = encoded.is_human & (weight > 0)
+                if n_raters == 1 and size.max() == np.count_nonzero(is_vote):
+                    warn_of_data(
+                        "one-rater",
+                        ["rater"],
+                        f"All {size.max()} votes are by one rater (column 'rater'): "
+                        "intervals do not cover how people differ, and scores are "
+                        "those of this rater. Add votes of others.",
+                    )
         return cls(
             encoded,
             outcomes,

@@ -111,7 +111,7 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
             if start is None:
                 # What votes say of the scores is no start: judges may contradict them,
                 # and the likelihood has further maxima.
-                first = Fit.start(layout, first.precision)
+                first = replace(Fit.start(layout), precision=first.precision)
             # The likelihood is flat along the scale, so that any penalty fixes it: here
             # half the square of mean sensitivity - 1. The one is that of people, which
             # is not fitted.

@@ -336,8 +336,7 @@ def fit_exactly(
         rows.weight,
         offset=np.broadcast_to(offset, rows.y.shape).ravel(),
         penalty=np.concatenate([np.zeros(n_parametric), ridge]),
-        lower=bounds[0],
-        upper=bounds[1],
+        bounds=(bounds[0], bounds[1]),
         start=None if start is None else start.ravel(),
         **settings,
     )

@@ -78,8 +78,7 @@ def published_files(
         except (RequestException, ValueError) as error:
             raise OSError(
                 f"{file} could not be fetched ({type(error).__name__}). Without a "
-                f"network, set {MIRROR} to a folder that holds the file as {file}: it "
-                f"is {what}."
+                f"network, put {what} as {file} in a folder, and name it in {MIRROR}."
             ) from error
     return paths
 
@@ -147,18 +146,14 @@ def fetch_arena(
     >>> X, y = fetch_arena(return_X_y=True)  # doctest: +SKIP
     """
     paths = published_files("arena", data_home, download_if_missing)
-    rows = pd.concat(
-        [
-            pd.DataFrame(read_json_lines(path)).assign(judge=name.removesuffix(".json"))
-            for name, path in paths.items()
-        ],
-        ignore_index=True,
-    )
+    parts = [
+        pd.DataFrame(read_json_lines(path)).assign(judge=name.removesuffix(".json"))
+        for name, path in paths.items()
+    ]
+    rows = pd.concat(parts, ignore_index=True)
     # Ids of questions repeat, so the number of the battle is the prompt id.
-    frame = rows.assign(
-        prompt_id=rows["num"],
-        winner=rows["winner"].replace({"tie (bothbad)": "tie"}),
-    )[_COLUMNS]
+    winner = rows["winner"].replace({"tie (bothbad)": "tie"})
+    frame = rows.assign(prompt_id=rows["num"], winner=winner)[_COLUMNS]
     return as_bunch(frame, return_X_y, as_frame, "arena")
 
 
@@ -213,10 +208,8 @@ def fetch_mt_bench(
     >>> X, y = fetch_mt_bench(return_X_y=True)  # doctest: +SKIP
     """
     paths = published_files("mt_bench", data_home, download_if_missing)
-    rows = pd.DataFrame(
-        read_json_lines(paths["human.jsonl"])
-        + read_json_lines(paths["gpt4_pair.jsonl"])
-    )
+    files = paths["human.jsonl"], paths["gpt4_pair.jsonl"]
+    rows = pd.DataFrame([row for path in files for row in read_json_lines(path)])
     is_human = rows["judge"] != "gpt4_pair"
     rows = rows.assign(
         # Each turn of a question has its own answers, so it is a prompt of its own.
@@ -298,14 +291,10 @@ def fetch_llmfao(
     >>> X, y = fetch_llmfao(return_X_y=True)  # doctest: +SKIP
     """
     paths = published_files("llmfao", data_home, download_if_missing)
-    rows = pd.concat(
-        [
-            # A model may be called "NA".
-            pd.read_csv(paths[name], keep_default_na=False).assign(judge=judge)
-            for name, judge in _LLMFAO.items()
-        ],
-        ignore_index=True,
-    )
+    # A model may be called "NA".
+    parts = [pd.read_csv(paths[name], keep_default_na=False).assign(judge=judge)
+             for name, judge in _LLMFAO.items()]  # fmt: skip
+    rows = pd.concat(parts, ignore_index=True)
     # Comparisons name prompts by number, responses by slug.
     prompts = read_json_lines(paths["prompts.jsonl"])
     slugs = {prompt["id"]: prompt["slug"] for prompt in prompts}
@@ -375,12 +364,11 @@ def _with_responses(
         [_features(text) | {"response": text} for text in texts.values()],
         index=pd.MultiIndex.from_tuples(texts),
     )
-    parts = [battles]
+    frame = battles
     for side in "ab":
-        keys = pd.MultiIndex.from_frame(battles[["prompt_id", f"model_{side}"]])
-        sided = table.reindex(keys).add_suffix(f"_{side}")
-        parts.append(sided.set_index(battles.index))
-    frame = pd.concat(parts, axis=1)
+        keys = ["prompt_id", f"model_{side}"]
+        sided = table.add_suffix(f"_{side}")
+        frame = frame.merge(sided, how="left", left_on=keys, right_index=True)
     # Texts, if any, stand behind all features.
     responses = {name: frame.pop(name) for name in ("response_a", "response_b")}
     if prompts is None:

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import Comparisons
-from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._checks import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
@@ -31,7 +30,7 @@ from skanchor.history._state import HistoryState, check_settings
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.pipeline import AnchorPipeline
 from skanchor.results import AnchorResult
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, warn
 
 
 class AnchorHistory(BaseEstimator):
@@ -185,41 +184,24 @@ class AnchorHistory(BaseEstimator):
         with limited_threads(1):
             inference = anchor.prepare(sample, is_stored=True)
             state = HistoryState.of(inference, labels, fingerprints or {})
-        self._set_state(state)
-        self.fold_plan_ = inference.fold_plan
-        return self
+        return self.with_state(state, inference.fold_plan)
 
-    @classmethod
-    def from_state(
-        cls,
-        state: HistoryState,
-        anchor: AnchorPipeline | None = None,
-        fold_plan: list[FoldPlan] | None = None,
+    def with_state(
+        self, state: HistoryState, fold_plan: list[FoldPlan] | None = None
     ) -> Self:
-        """Make a history from sums that were computed elsewhere, such as by batches.
+        """Take over sums that were computed elsewhere, such as by batches.
 
         Parameters
         ----------
         state : HistoryState
             Stored folds, sums for diagnostics, and the test for item effects.
-        anchor : AnchorPipeline, optional
-            The settings that the history was fitted with.
         fold_plan : list of lists of (train, test), optional
             Folds of the rows, if these are at hand.
 
         Returns
         -------
-        AnchorHistory
-            A fitted history.
+        self
         """
-        history = cls(anchor)
-        history._set_state(state)
-        if fold_plan is not None:
-            history.fold_plan_ = fold_plan
-        return history
-
-    def _set_state(self, state: HistoryState) -> None:
-        """Set all fitted attributes."""
         anchor = self.settings()
         # To search all parameters for the rules takes as long as to place a model.
         self.state_, self._rules = state, RowRules.of(anchor)
@@ -228,6 +210,9 @@ class AnchorHistory(BaseEstimator):
         self.features_ = np.array(state.features, dtype=object)
         self.item_effects_ = state.treatment
         self.fingerprints_ = dict(state.fingerprints)
+        if fold_plan is not None:
+            self.fold_plan_ = fold_plan
+        return self
 
     def settings(self) -> AnchorPipeline:
         """Unfitted copy of the settings; refuse those that a history cannot have.
@@ -277,40 +262,34 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         check_fingerprints(self.fingerprints_, fingerprints)
         fingerprints = {**self.fingerprints_, **(fingerprints or {})}
-        state, late, rows = self.state_, (X, y, sample_weight, groups), None
-        if past is not None:
-            # Without weights and groups, these are the defaults.
-            old = (*past, *(None, AUTO)[len(past) - 2 :])
-            rows = join_rows(old, late)
-        elif state.counts is None:
+        state, late = self.state_, (X, y, sample_weight, groups)
+        if past is None and state.counts is None:
             what = "weights" if state.n_groups is None else "groups"
             what = "features" if state.features else what
             raise BattlesError(
-                f"The history has {what}, so that it has stored "
-                "sums, not its rows as counts: it must be fitted on all rows. Give "
-                "the rows of the history, too, as past (in a command: --past FILE).",
+                f"The history has {what}, so that it has stored sums, not its rows as "
+                "counts: it must be fitted on all rows. Give the rows of the history, "
+                "too, as past (in a command: --past FILE)."
             )
+        rows, labels = None if past is None else join_rows(past, late), None
         with WarningLog() as log:
             added, _ = admit_rows(self._rules, late, are_stored=rows is not None)
-        digest = added.digest
-        if rows is not None:
-            # What is said of all rows is said of these.
-            log.found.clear()
-            self.fit(*rows, fingerprints=fingerprints)
-        else:
-            assert state.counts is not None
-            with log:
-                sample, cv = state.counts.with_rows(added), state.repeats[0]
-                # Folds are drawn: a plan is of the old rows alone.
-                self.fit_sample(sample, None, fingerprints, cv=cv)
-        if digest in state.tables:
-            message = (
-                "The history has all of these rows already: they count twice now, so "
-                "that errors are too short. Add only rows that are new."
-            )
-            log.found.append(DataWarning(message, code="rows-again"))
+            if rows is not None:
+                # What is said of all rows is said of these.
+                log.found.clear()
+                sample, labels = admit_rows(self._rules, rows)
+            elif state.counts is not None:
+                sample = state.counts.with_rows(added)
+            # Folds are drawn: a plan is of the old rows alone.
+            self.fit_sample(sample, labels, fingerprints, cv=state.repeats[0])
+            if added.digest in state.tables:
+                message = (
+                    "The history has all of these rows already: they count twice now, "
+                    "so that errors are too short. Add only rows that are new."
+                )
+                warn(DataWarning(message, code="rows-again"))
         log.issue()
-        self.state_ = replace(self.state_, tables=(*state.tables, digest))
+        self.state_ = replace(self.state_, tables=(*state.tables, added.digest))
         self.updated_from_ = "counts" if rows is None else "rows"
         return self
 
@@ -474,7 +453,8 @@ class AnchorHistory(BaseEstimator):
         except ValueError as error:
             raise BattlesError(f"{error} Build it again: {again}") from None
         try:
-            history = cls.from_state(*unpacked_history(found))
+            state, anchor = unpacked_history(found)
+            history = cls(anchor).with_state(state)
         except Exception as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "

@@ -8,7 +8,6 @@ can make nothing else, and its arrays must have the shapes of :data:`SHAPES`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from types import UnionType
@@ -17,7 +16,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import clone
 
 from skanchor._diagnostics.sums import N_TESTED
 from skanchor._estimators.arrivals import ArrivalScorer
@@ -30,20 +28,15 @@ from skanchor.history._state import HistoryState
 from skanchor.io.archive import Archive
 from skanchor.pipeline import AnchorPipeline
 
-ESTIMATORS: dict[str, Any] = {
-    one.__name__: one
-    for one in (
-        *(AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator, LinearBias),
-        RieszDebiaser,
-    )
-}
-"""Estimators whose settings a file may hold."""
+PARTS = (ArrivalScorer, BTLRegressor, JudgeCalibrator, LinearBias, RieszDebiaser)
+"""Estimators whose parameters a file may hold, beside those of the whole."""
 
 SHAPES = {
     "models human_errors unbounded": "models",
     "judges graded items.slopes": "judges",
     "items.covariance fits.item_precision": "judges judges",
     "tests": "judges tests",
+    "lost": "lost",
     "fits.layout.is_new fits.layout.context fits.layout.model": "models",
     "fits.x": "fits size",
     "fits.converged": "fits",
@@ -63,8 +56,6 @@ SHAPES = {
     "sums.features.*.low sums.features.*.high": "features",
     "sums.features.*.contrasts": "rows features",
     "sums.features.*.times": "rows",
-    "all_models.models all_models.scores": "known",
-    "all_models.n_human all_models.n_judge": "known",
     "counts.models": "counted_models",
     "counts.judges": "counted_judges",
     "counts.kinds": "kinds coded",
@@ -72,7 +63,7 @@ SHAPES = {
 }
 """Axes of the arrays of a state by their names, a star for the number in a tuple."""
 
-_AXES = {name: axes for names, axes in SHAPES.items() for name in names.split()}
+_AXES = {name: axes.split() for names, axes in SHAPES.items() for name in names.split()}
 
 _NUMBERS = "biuf"
 """Kinds of arrays of numbers."""
@@ -103,14 +94,26 @@ def packed_history(state: HistoryState, anchor: AnchorPipeline) -> Archive:
     BattlesError
         If a learner, a label or a setting cannot be stored in a file.
     """
-    # Learners are those of the coefficients; one with a feature map is refused here.
-    learners = dict(zip(state.judges.tolist(), state.learners, strict=True))
-    _packed(learners, "learner")
-    if not isinstance(anchor.cv, (int, np.integer)):
-        anchor = clone(anchor).set_params(cv=state.repeats[0])
+    for judge, one in zip(state.judges.tolist(), state.learners, strict=True):
+        if one is not None and (type(one) is not LinearBias or one.feature_map):
+            raise BattlesError(
+                f"The bias learner of judge {judge!r} cannot be stored in a file, "
+                "which holds that of bias='linear' or LinearBias() without a feature "
+                "map. Add the columns of a feature map to the table, or fit "
+                "AnchorPipeline on all rows."
+            )
+    settings: dict[str, Any] = {}
+    for name, value in anchor.get_params().items():
+        if name == "cv" and not isinstance(value, (int, np.integer)):
+            settings[name] = state.repeats[0]
+        elif isinstance(value, np.random.RandomState):
+            settings[name] = None
+        elif not isinstance(value, PARTS):
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            settings[name] = _packed(value, name, {})
     arrays: dict[str, NDArray[Any]] = {}
     record = _packed(replace(state, learners=()), "state", arrays)
-    return Archive({"settings": _packed(anchor, "anchor"), "state": record}, arrays)
+    return Archive({"settings": settings, "state": record}, arrays)
 
 
 def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
@@ -118,7 +121,10 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
 
     Settings are not validated here, but where a history takes them.
     """
-    anchor = _settings(content.header["settings"])
+    settings = content.header["settings"].items()
+    anchor = AnchorPipeline().set_params(
+        **{name: tuple(v) if isinstance(v, list) else v for name, v in settings}
+    )
     arrays = dict(content.arrays)
     state = _unpacked(HistoryState, content.header["state"], "state", arrays)
     _check(state)
@@ -132,61 +138,30 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     return replace(state, learners=tuple(learners)), anchor
 
 
-def _packed(
-    value: Any, name: str, arrays: dict[str, NDArray[Any]] | None = None
-) -> Any:
-    """A value in types that JSON has, and its arrays by their names.
-
-    ``arrays`` is None for settings, which may hold estimators, and arrays as lists.
-    """
-
-    def inner(parts: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-        return {key: _packed(one, f"{name}.{key}", arrays) for key, one in parts}
-
-    is_number = isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS
-    if is_number and arrays is not None:
-        arrays[name] = value
-        return name
-    if is_number or (isinstance(value, np.ndarray) and arrays is not None):
+def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A value in types that JSON has; arrays of numbers are added to the others."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in _NUMBERS:
+            arrays[name] = value
+            return name
         value = value.astype(object).tolist()
-    elif isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, (list, tuple)):
-        return list(inner(enumerate(value)).values())
-    if isinstance(value, Mapping):
-        pairs = inner(value.items()).items()
-        return {"pairs": [[_packed(key, name), one] for key, one in pairs]}
-    if isinstance(value, csr_array):
-        parts = inner((key, getattr(value, key)) for key in _OF_SPARSE)
-        return parts | {"shape": list(value.shape)}
+        return [_packed(one, f"{name}.{k}", arrays) for k, one in enumerate(value)]
+    parts = {}
     if is_dataclass(value):
-        return inner((one.name, getattr(value, one.name)) for one in fields(value))
-    if type(value).__name__ in ESTIMATORS:
-        params = inner(value.get_params(deep=False).items())
-        return {"class": type(value).__name__, "values": params}
-    if value is None or isinstance(value, np.random.RandomState):
-        return None
-    if not isinstance(value, (bool, int, float, str)):
+        parts = {one.name: getattr(value, one.name) for one in fields(value)}
+    elif isinstance(value, csr_array):
+        parts = {key: getattr(value, key) for key in (*_OF_SPARSE, "shape")}
+    if parts:
+        return {key: _packed(v, f"{name}.{key}", arrays) for key, v in parts.items()}
+    value = value.item() if isinstance(value, np.generic) else value
+    if not (value is None or isinstance(value, (bool, int, float, str))):
         raise BattlesError(
-            f"{name} cannot be stored in a file: it holds numbers and texts, and no "
-            f"objects such as {value!r:.60}. Add the columns of a feature map to the "
-            "table; labels must be text or numbers."
+            f"{name} cannot be stored in a file, which holds numbers and texts, and no "
+            f"objects such as {value!r:.60}. Labels must be text or numbers, and all "
+            "judges have one kind of learner."
         )
     return value
-
-
-def _settings(content: Any) -> Any:
-    """Settings of an estimator as they were packed; lists are read as tuples."""
-    match content:
-        case list():
-            return tuple(map(_settings, content))
-        case {"class": name, "values": values}:
-            return ESTIMATORS[name](
-                **{key: _settings(one) for key, one in values.items()}
-            )
-        case {"pairs": pairs}:
-            return {key: _settings(one) for key, one in pairs}
-    return content
 
 
 _hints = lru_cache(get_type_hints)
@@ -206,13 +181,12 @@ def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any
         return None if content is None else _unpacked(args[0], content, name, arrays)
     if is_dataclass(made):
         hints = _hints(kind)
-        parts = {key: inner(hints[key], one, key) for key, one in content.items()}
-        return kind(**parts)
+        return kind(
+            **{key: inner(hints[key], one, key) for key, one in content.items()}
+        )
     if made is tuple:
-        return tuple(inner(args[0], one, number) for number, one in enumerate(content))
-    if made is Mapping:
-        pairs = content["pairs"]
-        return {inner(Any, key, "key"): inner(args[1], one, key) for key, one in pairs}
+        _expect(isinstance(content, list), name)
+        return tuple(inner(args[0], one, k) for k, one in enumerate(content))
     if made is csr_array:
         of_sparse = [inner(NDArray[Any], content[key], key) for key in _OF_SPARSE]
         _expect([one.dtype.kind for one in of_sparse] == ["f", "i", "i"], name)
@@ -225,7 +199,7 @@ def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any
         if number is Any and isinstance(content, list):
             # Filled one by one, so that Python's types of the labels stay.
             arrays[name] = np.empty(len(content), dtype=object)
-            arrays[name][:] = [inner(Any, one, "label") for one in content]
+            arrays[name][:] = [_unpacked(Any, one, name, arrays) for one in content]
         else:
             _expect(content == name, name)
             _expect(arrays[name].dtype.kind in _DECLARED.get(number, _NUMBERS), name)
@@ -239,12 +213,14 @@ def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any
 def _check(state: HistoryState) -> None:
     """Refuse a state whose parts do not belong to each other."""
     fits, sums, counts, layout = state.fits, state.sums, state.counts, state.fits.layout
-    n_sources, n_models = 1 + len(state.judges), len(state.models)
-    parts = sums.historical, sums.new, sums.ridges, layout.widths
-    _expect({len(one) for one in (*parts, layout.positions)} == {n_sources}, "sources")
+    n_sources, n_folds = 1 + len(state.judges), sum(state.repeats)
+    by_source = sums.historical, sums.new, sums.ridges, layout.widths, layout.positions
+    _expect({len(one) for one in by_source} == {n_sources}, "sources")
+    _expect(sums.features is None or len(sums.features) == n_sources - 1, "features")
+    _expect(fits.groups is None or len(fits.groups) == n_folds, "groups")
     _expect(len(state.repeats) and min(state.repeats) > 0, "repeats")
     _expect(min(layout.widths) >= 0, "widths")
-    _expect(np.array_equal(layout.model, np.arange(n_models)), "layout")
+    _expect(np.array_equal(layout.model, np.arange(len(state.models))), "layout")
     _expect(not layout.is_new.any() and not layout.context.any(), "layout")
     _expect((state.items is not None) == layout.has_item_effects, "items")
     _expect(0.0 < state.unit < np.inf, "unit")
@@ -252,10 +228,8 @@ def _check(state: HistoryState) -> None:
         _expect(len(set(labels.tolist())) == len(labels), "labels")
         # Labels that cannot be ordered raise an error here.
         sorted(labels.tolist())
-    _expect(sums.features is None or len(sums.features) == n_sources - 1, "features")
-    if fits.groups is not None:
-        _expect(len(fits.groups) == sum(state.repeats), "groups")
-        _expect(all((np.diff(one.codes) > 0).all() for one in fits.groups), "codes")
+    codes = [one.codes for one in fits.groups or ()]
+    _expect(all((np.diff(one) > 0).all() for one in codes), "codes")
     if counts is not None:
         n_models, n_judges = len(counts.models), len(counts.judges)
         low, high = (0, 0, -1, -1), (n_models, n_models, n_judges, 2)
@@ -263,7 +237,7 @@ def _check(state: HistoryState) -> None:
         _expect(within.all() and (counts.counts >= 0).all(), "counts")
 
 
-def _check_shapes(state: HistoryState, arrays: Mapping[str, Any]) -> None:
+def _check_shapes(state: HistoryState, arrays: dict[str, Any]) -> None:
     """Refuse an array of another shape than :data:`SHAPES` has."""
     layout, n, n_folds = state.fits.layout, len(state.models), sum(state.repeats)
     columns = np.array([n + 1 + width for width in layout.widths])
@@ -271,7 +245,7 @@ def _check_shapes(state: HistoryState, arrays: Mapping[str, Any]) -> None:
     sizes: dict[Any, Any] = {
         "models": n,
         "judges": len(state.judges),
-        "sources": len(columns),
+        "sources": 1 + len(state.judges),
         "features": len(state.features),
         "fits": 1 + n_folds,
         "folds": n_folds,
@@ -290,7 +264,7 @@ def _check_shapes(state: HistoryState, arrays: Mapping[str, Any]) -> None:
         if name.endswith(_OF_SPARSE):
             continue
         numbers = re.findall(r"\d+", name)
-        axes = _AXES[re.sub(r"\d+", "*", name.removeprefix("state."))].split()
+        axes = _AXES[re.sub(r"\d+", "*", name.removeprefix("state."))]
         _expect(len(axes) == values.ndim, name)
         for axis, found in zip(axes, values.shape, strict=True):
             key = axis if axis in sizes else (name.rpartition(".")[0], axis)

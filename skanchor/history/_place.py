@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._assembly import assemble, with_undetermined_apart
-from skanchor._battles import count_rows
 from skanchor._crossfit.cross_fit import Repeat, RowInfluence, collect_folds
 from skanchor._crossfit.fits import FullFit, warn_of_fold
 from skanchor._crossfit.folds import (
@@ -25,8 +23,8 @@ from skanchor._crossfit.item_effects import judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._estimators.weighing import Weighing, WeightFunctions
-from skanchor._model.riesz import Solution
+from skanchor._estimators.riesz import Weighing, WeightFunctions
+from skanchor._model.riesz import Information, Solution
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -36,7 +34,6 @@ from skanchor.history._rows import (
     admit_rows,
     arrival_plans,
     group_codes,
-    with_models,
 )
 from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
@@ -76,7 +73,7 @@ def place(
     codes = group_codes(labels, are_stored=are_stored)
     known = None if codes is None else state.folds_of(codes)
     sample = sample.in_units(state.unit)
-    everyone, admitted = admit_arrivals(sample, state.X, state.lost)
+    admitted = admit_arrivals(sample, state.X, state.lost)
     state.compare_grades(admitted)
     plans = arrival_plans(cv, admitted, state.repeats, random_state, known)
 
@@ -90,21 +87,7 @@ def place(
 
     # New models that their rows do not determine are left out of the scores of the
     # others, as in the pipeline.
-    result = with_undetermined_apart(infer, admitted)
-    historical, X = state.all_models, everyone.X
-    if historical is None:
-        return result
-    # Models that were left out are on the board with the scores of the votes, and all
-    # with the numbers of rows of the history and of the arrivals.
-    X = X.relabel(with_models(historical.models, X.models[X.is_new]), X.judges)
-    late = count_rows(X, everyone.weight)
-    early = (
-        pd.Series(number, historical.models).reindex(X.models, fill_value=0).to_numpy()
-        for number in (historical.n_human, historical.n_judge)
-    )
-    counts = (a + b for a, b in zip(early, late, strict=True))
-    scores = pd.Series(historical.scores, historical.models)
-    return result.extended(X, scores, *counts)
+    return with_undetermined_apart(infer, admitted)
 
 
 def _fit_arrivals(
@@ -119,7 +102,8 @@ def _fit_arrivals(
     The fit of all rows has the arrivals as its rows, in the vocabulary of all models;
     those of the history are in its sums. The influence is that of the arrivals.
     """
-    rows = source_rows(arrivals, spans_of([None, *state.learners], arrivals))
+    learners = [None, *state.learners]
+    rows = source_rows(arrivals, spans_of(learners, arrivals))
     rows, folds = with_codes(rows, arrivals, codes), []
     for plan in plans:
         check_training_sets(arrivals, plan, is_joint=True)
@@ -140,7 +124,7 @@ def _fit_arrivals(
         deviations=effects,
         item_covariance=None if items is None else items.covariance,
     )
-    new, no_bounds = layout.is_new, np.full(layout.size, np.inf)
+    new = layout.is_new
     # The weights have the columns of the biases, and the ridges of the history.
     ridge, functions = np.diag(placed.prior), [WeightFunctions()]
     for source, learner in enumerate(state.learners, start=1):
@@ -149,16 +133,19 @@ def _fit_arrivals(
         functions.append(
             WeightFunctions(learner, ridge[at]) if has_span else functions[0]
         )
-    solution = Solution.of_grams(fit, placed.grams, placed.prior)
+    solution = Solution(
+        Information.of(fit, placed.grams.items(), placed.prior),
+        placed.grams,
+        placed.grams,
+        placed.prior,
+    )
     assert stages.debiaser is not None
     chain = FittedStages(
         state.btl(stages),
         state.calibrator,
         copy(stages.arrival).with_scores(X.models[new], fit.scores[new]),
         X,
-        PipelineFit(
-            arrivals, state.calibrator, None, fit, rows, (-no_bounds, no_bounds)
-        ),
+        PipelineFit(arrivals, state.calibrator, learners, fit, rows),
         is_joint=stages.fits_jointly(X),
         debiaser=copy(stages.debiaser).keep(X, Weighing(tuple(functions)), solution),
     )

@@ -100,14 +100,7 @@ def warn_of_features(names: Sequence[str]) -> None:
         warn(DataWarning(message, code="unused-features", subject=names))
 
 
-def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Sorted labels of historical and new models."""
-    return sorted_labels([models, new], "model_a and model_b")[0]
-
-
-def admit_arrivals(
-    sample: Sample, known: Comparisons, lost: NDArray[Any]
-) -> tuple[Sample, Sample]:
+def admit_arrivals(sample: Sample, known: Comparisons, lost: NDArray[Any]) -> Sample:
     """Decide the roles of models, and admit the rows that a history can use.
 
     Every model that the history does not know is new.
@@ -123,9 +116,7 @@ def admit_arrivals(
 
     Returns
     -------
-    everyone : Sample
-        All rows that involve a new model.
-    admitted : Sample
+    Sample
         Rows whose judge and opponents the history knows, encoded by its judges and by
         its models and the new ones.
 
@@ -159,9 +150,8 @@ def admit_arrivals(
     past = active & ~X.involves_new
     if past.any():
         message = (
-            f"{past.sum()} rows compare historical models with each other; they "
-            "place nobody and are left out. Add such rows to the history with "
-            "update."
+            "Rows that compare historical models with each other place nobody and "
+            f"are left out: {past.sum()}. Add such rows to the history with update."
         )
         warn(DataWarning(message, code="historical-rows"))
     inputs = replace(sample.inputs, features=names)
@@ -173,12 +163,12 @@ def admit_arrivals(
         message = (
             "The history does not know the judges "
             f"{X.judges[strange].tolist()[:5]} (it knows {known.judges.tolist()[:10]});"
-            f" their {counts[strange].sum()} rows are left out."
+            f" their rows are left out: {counts[strange].sum()}."
         )
         warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
     # Rows with other models or judges than these become unusable.
-    everyone = X.relabel(with_models(historical, new), X.judges)
-    admitted = X.relabel(with_models(known.models, new), known.judges)
+    models, _ = sorted_labels([known.models, new], "model_a and model_b")
+    admitted = X.relabel(models, known.judges)
     used = admitted.is_usable & (sample.weight > 0)
     lonely = admitted.is_new & (admitted.appearances(used) == 0)
     if lonely.any():
@@ -187,38 +177,37 @@ def admit_arrivals(
             "of the history by a judge that the history knows."
         )
     admitted = usable_features(admitted, used & ~admitted.is_human)
-    return sample.with_battles(everyone), sample.with_battles(admitted)
+    return sample.with_battles(admitted)
 
 
-def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+def join_rows(past: Any, late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
     """Concatenate two tuples of (X, y, sample_weight, groups).
 
-    A missing weight counts as one.
+    The last two may be missing in the first. A missing weight counts as one.
     """
-    parts = past, late
-    frames = [as_frame(part[0]) for part in parts]
+    past = (*past, *(None, AUTO)[len(past) - 2 :])
+    frames = [as_frame(part[0]) for part in (past, late)]
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
     tables = [frame.to_pandas() for frame in frames if frame is not None]
-    y = [Outcomes.encode(part[1], named=True).values for part in parts]
-    weights, (one, other) = None, (past[3], late[3])
+    y = [Outcomes.encode(part[1], named=True).values for part in (past, late)]
+    weight, groups = None, past[3]
     if past[2] is not None or late[2] is not None:
         given = zip(tables, (past[2], late[2]), strict=True)
-        weights = np.concatenate(
+        weight = np.concatenate(
             [np.ones(len(table)) if w is None else np.asarray(w) for table, w in given]
         )
-    groups = one
-    named = [each is None or isinstance(each, str) for each in (one, other)]
+    named = [part[3] is None or isinstance(part[3], str) for part in (past, late)]
     if not any(named):
         groups = np.concatenate(
-            [np.asarray(each, dtype=object) for each in (one, other)]
+            [np.asarray(part[3], dtype=object) for part in (past, late)]
         )
-    elif not all(named) or one != other:
+    elif not all(named) or past[3] != late[3]:
         raise BattlesError(
             "Old and new rows need groups of one kind: none, those of a column that "
             "both have, or labels of all rows."
         )
-    return join_tables(tables), np.concatenate(y), weights, groups
+    return join_tables(tables), np.concatenate(y), weight, groups
 
 
 # ---------------------------------------------------------------------------- groups

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._assembly import Inference, models_left_out, sums_of
+from skanchor._assembly import Inference, sums_of
 from skanchor._battles import HUMAN, Comparisons
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
@@ -41,26 +41,6 @@ from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, LearnerError, located
 from skanchor.history._rows import warn_of_features
 from skanchor.pipeline import AnchorPipeline
-
-
-@dataclass(frozen=True, eq=False)
-class AllModels:
-    """All historical models, where some were left out of the fit.
-
-    Attributes
-    ----------
-    models : ndarray of shape (n,)
-        Labels.
-    scores : ndarray of shape (n,)
-        Scores by the votes alone.
-    n_human, n_judge : ndarray of shape (n,)
-        Number of human and of judge rows.
-    """
-
-    models: NDArray[Any]
-    scores: Array
-    n_human: NDArray[np.intp]
-    n_judge: NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -161,9 +141,9 @@ class HistoryState:
         Numbers of rows, and of those of people.
     graded : ndarray of shape (n_judges,)
         Share of the verdicts of each judge that are graded.
-    all_models : AllModels or None
-        None if every historical model was fitted.
-    fingerprints : dict
+    lost : ndarray
+        Labels of the models whose scores have no limit: their rows were left out.
+    fingerprints : tuple of (judge, str)
         Fingerprint of each judge for which one was given.
     counts : RowCounts or None
         The rows as counts; None if rows have features, groups or weights.
@@ -202,8 +182,8 @@ class HistoryState:
     rows: int
     votes: int
     graded: Array
-    all_models: AllModels | None = None
-    fingerprints: Mapping[Any, str] = field(default_factory=dict)
+    lost: NDArray[Any]
+    fingerprints: tuple[tuple[Any, ...], ...] = ()
     counts: RowCounts | None = None
     unit: float = 1.0
     tables: tuple[str, ...] = ()
@@ -245,14 +225,14 @@ class HistoryState:
         sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
             full,
-            inference.all_rows,
+            inference.all_rows.X.models,
             stored,
             sums,
             inference.check,
             items=full.items,
             treatment=inference.choice.item_effects,
             repeats=tuple(map(len, inference.fold_plan)),
-            fingerprints=dict(fingerprints),
+            fingerprints=tuple(fingerprints.items()),
             counts=RowCounts.of(inference.all_rows),
         )
 
@@ -260,7 +240,7 @@ class HistoryState:
     def assembled(
         cls,
         full: FullFit,
-        everyone: Sample,
+        all_models: NDArray[Any],
         fits: StoredFits,
         sums: FitSums,
         check: ItemCheck,
@@ -272,8 +252,8 @@ class HistoryState:
         ----------
         full : FullFit
             Fit of all rows, or of some of them that stand for all.
-        everyone : Sample
-            These rows with all models in their roles.
+        all_models : ndarray
+            Labels of all models of the rows, those that are not fitted included.
         fits, sums, check
             As the attributes.
         **others
@@ -287,10 +267,6 @@ class HistoryState:
         X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
         shares, _ = graded_verdicts(X, sample.y, sample.times, sample.counts)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
-        left_out, all_models = models_left_out(full.stages, everyone, sample), None
-        if left_out is not None:
-            models, (scores, *counts) = everyone.X.models, left_out
-            all_models = AllModels(models, scores.reindex(models).to_numpy(), *counts)
         return cls(
             X.models,
             X.judges,
@@ -305,7 +281,7 @@ class HistoryState:
             rows=sample.number(sample.counts),
             votes=sample.number(sample.counts & X.is_human),
             graded=shares[0],
-            all_models=all_models,
+            lost=all_models[~is_in(all_models, X.models.tolist())],
             unit=sample.unit,
             **others,
         )
@@ -355,14 +331,6 @@ class HistoryState:
         shares[0], numbers[0] = self.graded, 1e9
         warn_of_other_grades(X.judges, shares, numbers)
 
-    @property
-    def lost(self) -> NDArray[Any]:
-        """Labels of historical models that were left out of the fit."""
-        if self.all_models is None:
-            return self.models[:0]
-        models = self.all_models.models
-        return models[~np.isin(models, self.models)]
-
     # ------------------------------------------------------- fitted stages of all rows
     @cached_property
     def X(self) -> Comparisons:  # noqa: N802
@@ -378,20 +346,13 @@ class HistoryState:
         """Calibrator with what was fitted to all rows."""
         x, layout = self.fits.x[0], self.fits.layout
         calibrator = JudgeCalibrator()
-        calibrator.judges_ = self.judges
         calibrator.features_ = np.array(self.features, dtype=object)
         calibrator.choices_ = pd.DataFrame()
-        biases = zip(self.judges.tolist(), self.learners, strict=True)
-        calibrator.biases_ = dict(biases)
-        index = label_index(self.judges, "judge")
-        values = {
-            "sensitivities_": x[layout.sensitivities][1:],
-            "position_effects_": x[layout.position_effects][1:],
-            "has_position_effect_": np.array(layout.positions[1:], dtype=bool),
-        }
-        for name, by_judge in values.items():
-            setattr(calibrator, name, pd.Series(by_judge, index))
-        return calibrator
+        biases = dict(zip(self.judges.tolist(), self.learners, strict=True))
+        slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
+        return calibrator.with_parameters(
+            biases, slopes, positions, layout.positions[1:]
+        )
 
     def btl(self, stages: Stages) -> BTLRegressor:
         """Stage of the votes with what was fitted to all rows."""

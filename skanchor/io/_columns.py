@@ -24,11 +24,12 @@ FEW, SCALE = 20, 7
 
 _STANDARD = ("model_a", "model_b", "judge", "rater", "prompt_id", "shown_first")
 _LONG, _HEAD = 80, 1000  # letters of a long text; rows that are looked at first
-_ONE_MODEL = {
-    "winner and loser": ("better", "worse"),
-    "battles": ("battle", "model", "result"),
-    "ratings": ("model", "prompt_id", "score"),
-}
+_ONE_MODEL = (
+    ("winner and loser", ("better", "worse")),
+    ("battles", ("battle", "model", "result")),
+    ("ratings", ("model", "prompt_id", "score")),
+    ("ratings", ("model", "prompt_id", "rank")),
+)
 """Layouts without two columns of models, and the roles that they need."""
 
 _USUAL = "a usual name"
@@ -42,6 +43,7 @@ _ASKS_TURN = {
     "tie": "may say which rows are ties: tie, or ignored",
 }
 _ASKS_WHO = "may say who decided: judge, rater, or ignored"
+_ASKS_MODEL = "names the models once more: model_a, model_b, or ignored"
 
 _KINDS = words.words_of(words.KINDS)
 _FLAGS = words.words_of(words.FLAGS)
@@ -93,23 +95,22 @@ class Columns:
             if role != "rater" or self.named("judge"):
                 self._find_standard(role)
         self._find_judges()
+        steps = [self._as_one_model]
         if self._find_two_models():
             self._find_standard("winner")
             steps = [self._as_counts, self._as_judges, self._as_pairs, self._as_scores,
                      self._as_anything]  # fmt: skip
-        else:
-            steps = [self._as_one_model]
         if not any(step() for step in steps):
             self.layout = UNCLEAR
             self.decide(UNCLEAR, "no layout is known", *self.free())
-        has_judge = any(name != FILE for name in self.named("judge"))
         for name in self.free():
             labels = [label for label in self.few(name) if label]
             is_model = words.is_in_role(words.side_of(name)[0], "model _")
-            if labels and is_model and {*map(str.casefold, labels)} <= {*self.models}:
-                why = "names the models once more: model_a, model_b, or ignored"
-                self.decide(UNCLEAR, why, name)
-            elif not has_judge and self.layout != "judges" and labels:
+            if not labels:
+                continue
+            if is_model and all(label.casefold() in self.models for label in labels):
+                self.decide(UNCLEAR, _ASKS_MODEL, name)
+            elif not self.has_judge and self.layout != "judges":
                 if all(words.who_is(label_key(label)) for label in labels):
                     self.decide(UNCLEAR, _ASKS_WHO, name)
         self._find_prompts_and_features()
@@ -137,6 +138,18 @@ class Columns:
     def called(self, role: str) -> list[str]:
         """Free columns whose names may have a role, the usual names first."""
         return words.names_in_role(self.free(), role)
+
+    @property
+    def has_judge(self) -> bool:
+        """Whether a column of the table says who decided."""
+        return any(name != FILE for name in self.named("judge"))
+
+    def take(self, **roles: str) -> bool:
+        """Decide the first column that is called as each role, if all are there."""
+        names = {role: self.called(usual)[:1] for role, usual in roles.items()}
+        for role, name in names.items() if all(names.values()) else ():
+            self.decide(role, _USUAL, *name)
+        return all(names.values())
 
     def sides(self) -> dict[str, dict[str, str]]:
         """Free columns whose names differ in the side alone, by pattern and side."""
@@ -247,55 +260,46 @@ class Columns:
         if not self.named("judge"):
             self.decide("judge", _USUAL, *(names or kinds)[:1])
         judge = self.named("judge")
-        names, kinds = ([n for n in one if n not in judge] for one in (names, kinds))
         if judge and "judge" in self.kinds(judge[0]).values():
             # Judges of one kind would be one judge.
             kinds, names = [*kinds, *names], []
-        self.decide(UNCLEAR, _ASKS_WHO, *kinds)
-        for name in names:
+        self.decide(UNCLEAR, _ASKS_WHO, *(n for n in kinds if n not in judge))
+        for name in [name for name in names if name in self.free()]:
             self.decide("keep" if self.named("rater") else "rater", _USUAL, name)
-        if FILE in self.free():
-            of_file = self.frame[FILE].notna()
-            filled = self.frame[judge].replace("", None).notna().any(axis=1)
-            if filled[of_file].all():
-                self.decide("ignored", "another column says who decided", FILE)
-            else:
-                why = "the name of the file: no column says who decided"
-                self.decide("judge", why, FILE)
+        if FILE not in self.free():
+            return
+        filled = self.frame[judge].replace("", None).notna().any(axis=1)
+        if filled[self.frame[FILE].notna()].all():
+            self.decide("ignored", "another column says who decided", FILE)
+        else:
+            why = "the name of the file: no column says who decided"
+            self.decide("judge", why, FILE)
 
     def _find_two_models(self) -> bool:
         """The two columns of models, or one and its opponent."""
         if self.find_sides("model"):
             return True
-        model, opponent = self.called("model"), self.called("opponent")
-        if not (model and opponent) or self.named("model_a", "model_b"):
+        if self.named("model_a", "model_b"):
             return False
-        self.decide("model_a", _USUAL, model[0])
-        self.decide("model_b", _USUAL, opponent[0])
-        self.has_sides = False
-        return True
+        self.has_sides = not self.take(model_a="model", model_b="opponent")
+        return not self.has_sides
 
     def _as_counts(self) -> bool:
         """Wins of either side, or wins and losses of the first."""
-        if self.named("winner"):
+        if self.named("winner") or not (
+            self.find_sides("wins") or self.take(wins_a="wins", wins_b="losses")
+        ):
             return False
-        if not self.find_sides("wins"):
-            won, lost = self.called("wins"), self.called("losses")
-            if not (won and lost):
-                return False
-            self.decide("wins_a", _USUAL, won[0])
-            self.decide("wins_b", _USUAL, lost[0])
         self.layout = "counts"
         self.decide("ties", _USUAL, *self.called("tie")[:1])
         counts = self.frame[self.named("wins_a", "wins_b", "ties")]
         total = counts.apply(pd.to_numeric, errors="coerce").sum(axis=1)
         self._find_prompts_and_features()
         for name in filter(self.is_number, self.free()):
+            why = "may count comparisons: ties, ignored, or keep"
+            self.decide(UNCLEAR, why, name)
             if pd.to_numeric(self.frame[name], errors="coerce").eq(total).all():
                 self.decide("ignored", "is the sum of the counts", name)
-            else:
-                why = "may count comparisons: ties, ignored, or keep"
-                self.decide(UNCLEAR, why, name)
         return True
 
     def _as_judges(self) -> bool:
@@ -304,8 +308,7 @@ class Columns:
         if not by_name and not self.named(*OUTCOMES):
             names = list(filter(self.holds_outcomes, self.free()))
             by_name = [name for name in names if words.who_is(judge_name(name))]
-            has_judge = any(name != FILE for name in self.named("judge"))
-            by_name = [] if len(by_name) < len(names) and has_judge else by_name
+            by_name = [] if len(by_name) < len(names) and self.has_judge else by_name
         if not by_name or len(names) < 2:
             return False
         self.layout = "judges"
@@ -316,24 +319,26 @@ class Columns:
         self.ask_outcomes(*of_order)
         if FILE in self.decisions:
             self.decide("ignored", "columns are named after judges", FILE)
+        self._ask_turns()
         return True
+
+    def _ask_turns(self) -> None:
+        """Leave columns open that could turn outcomes round."""
+        for name in self.free():
+            roles = [role for role in _ASKS_TURN if name in self.called(role)]
+            if roles and self.few(name):
+                self.decide(UNCLEAR, _ASKS_TURN[roles[0]], name)
 
     def _as_pairs(self) -> bool:
         """One outcome in each row."""
         if not self.named("winner", "loser", "winner_swapped"):
-            by_value = [name for name in self.free() if self.holds_outcomes(name)]
-            self.decide("winner", _USUAL, *self.called("winner")[:1])
-            if not self.named("winner"):
-                self.decide("loser", _USUAL, *self.called("loser")[:1])
-            if not self.named("winner", "loser"):
-                if not by_value:
-                    return False
-        for name in self.free():
-            turns = [role for role in _ASKS_TURN if name in self.called(role)]
-            if turns and self.few(name):
-                self.decide(UNCLEAR, _ASKS_TURN[turns[0]], name)
-            elif self.holds_outcomes(name):
-                self.ask_outcomes(name)
+            by_value = any(map(self.holds_outcomes, self.free()))
+            role = "winner" if self.called("winner") else "loser"
+            self.decide(role, _USUAL, *self.called(role)[:1])
+            if not self.named(role) and not by_value:
+                return False
+        self._ask_turns()
+        self.ask_outcomes(*filter(self.holds_outcomes, self.free()))
         return True
 
     def _as_scores(self) -> bool:
@@ -341,6 +346,7 @@ class Columns:
         if not any(map(self.find_sides, ("score", "rank"))):
             return False
         self.layout = "scores"
+        self._ask_turns()
         return True
 
     def _as_anything(self) -> bool:
@@ -364,16 +370,14 @@ class Columns:
 
     def _as_one_model(self) -> bool:
         """Names of winner and loser, a row for each model and battle, or ratings."""
-        for layout, roles in _ONE_MODEL.items():
+        for layout, roles in _ONE_MODEL:
             names = {role: [*self.named(role), *self.called(role)] for role in roles}
-            if layout == "winner and loser" and all(names.values()):
+            fits = all(names.values())
+            if fits and layout == "winner and loser":
                 # Outcomes beside a loser are no names.
-                winners, losers = (self.values(one[0]) for one in names.values())
-                names = names if {*winners} & {*losers} else {"worse": []}
-            if layout == "ratings" and not names["score"]:
-                names["rank"] = [*self.named("rank"), *self.called("rank")]
-                del names["score"]
-            if all(names.values()):
+                better, worse = (self.values(one[0]) for one in names.values())
+                fits = bool({*better} & {*worse})
+            if fits:
                 break
         else:
             return False

@@ -62,6 +62,7 @@ _ENVELOPES = ("matches", "battles", "data", "records", "comparisons", "rows")
 _UNREADABLE = (pa.ArrowException, AttributeError, EOFError, MemoryError, OSError,
                RuntimeError, TypeError, ValueError, zipfile.BadZipFile,
                zlib.error)  # fmt: skip
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = ["", "NA", "N/A", "nan", "NaN", "null", "None"]
 
 
@@ -94,13 +95,14 @@ def read_file(
             )
         if bad:
             number, why = bad[0]
-            text = f"line {number} {why}; {len(bad)} of {len(frame) + len(bad)} lines"
+            n_lines = len(frame) + len(bad)
+            text = f"line {number} {why}; {len(bad)} of {n_lines} lines cannot be read"
             if not drop_invalid or not len(frame):
                 raise BattlesError(
-                    f"{text} cannot be read. Correct them, or leave them out with "
-                    "drop_invalid (--drop-invalid)."
+                    f"{text}. Correct them, or leave them out with drop_invalid "
+                    "(--drop-invalid)."
                 )
-            text = f"{label}: {text} cannot be read and are left out."
+            text = f"{label}: {text} and are left out."
             warn(DataWarning(text, code="lines-left-out"), stacklevel=4)
         if not len(frame):
             raise BattlesError("holds names of columns, but no comparisons.")
@@ -149,7 +151,7 @@ def _opener(path: str) -> Opener:
     if path == STDIN:
         if sys.stdin is None:
             raise OSError(9, "standard input is closed")
-        file: IO[bytes] = io.BytesIO(sys.stdin.buffer.read())
+        content = sys.stdin.buffer.read()
     else:
         if Path(path).suffix.lower() in _WORKBOOKS:
             raise ValueError(
@@ -160,42 +162,34 @@ def _opener(path: str) -> Opener:
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             # It may have no end, as /dev/zero.
             raise ValueError("it is a device, not a file.")
-        file = open(path, "rb")
-        if stat.S_ISFIFO(mode):
-            with file:
-                content = file.read()
-            file = io.BytesIO(content)
-    with file:
-        start = file.read(4)
-        packing = next((v for k, v in _MAGIC.items() if start.startswith(k)), None)
-        if packing is None and not isinstance(file, io.BytesIO):
-            # A file of Python's: Arrow may read its own ahead after it is closed.
-            return partial(open, path, "rb")
-        limit = max(LIMIT, TIMES * file.seek(0, os.SEEK_END))
-        file.seek(0)
-        if packing is None:
-            return partial(io.BytesIO, file.read())
-        unpacked = _only_member(file) if packing == "zip" else pa.input_stream(
-            file, compression=packing)  # fmt: skip
-        whole = io.BytesIO()
-        while chunk := unpacked.read(1 << 20):
-            whole.write(chunk)
-            if whole.tell() > limit:
-                raise ValueError(
-                    f"it unpacks to more than {limit} bytes; unpack it yourself, and "
-                    "look at what it holds."
-                )
-        return partial(io.BytesIO, whole.getvalue())
+        with open(path, "rb") as file:
+            start = b"" if stat.S_ISFIFO(mode) else file.read(4)
+            if start and not start.startswith(tuple(_MAGIC)):
+                # A file of Python's: Arrow may read its own ahead after it is closed.
+                return partial(open, path, "rb")
+            content = start + file.read()
+    packing = next((v for k, v in _MAGIC.items() if content.startswith(k)), None)
+    if packing is None:
+        return partial(io.BytesIO, content)
+    packed, whole = io.BytesIO(content), io.BytesIO()
+    unpacked = _only_member(packed) if packing == "zip" else pa.input_stream(
+        packed, compression=packing)  # fmt: skip
+    limit = max(LIMIT, TIMES * len(content))
+    while chunk := unpacked.read(1 << 20):
+        whole.write(chunk)
+        if whole.tell() > limit:
+            raise ValueError(
+                f"it unpacks to more than {limit} bytes; unpack it yourself, and look "
+                "at what it holds."
+            )
+    return partial(io.BytesIO, whole.getvalue())
 
 
 def _only_member(packed: IO[bytes]) -> IO[bytes]:
     """Open the only file of an archive; folders and macOS's additions do not count."""
     archive = zipfile.ZipFile(packed)
-    names = [
-        name
-        for name in archive.namelist()
-        if not name.endswith("/") and not name.startswith("__MACOSX/")
-    ]
+    names = [name for name in archive.namelist()
+             if not (name.endswith("/") or name.startswith("__MACOSX/"))]  # fmt: skip
     if len(names) != 1:
         raise ValueError(f"the archive holds {len(names)} files, {names[:5]}, not one.")
     parts = PurePosixPath(names[0].replace("\\", "/"))
@@ -231,10 +225,6 @@ def _read_separated(
     except pa.ArrowInvalid as error:
         if "straddling" in str(error):
             raise ValueError(f"a row has more than {BLOCK} bytes.") from None
-        # Rows may be ragged because the text is in another encoding.
-        with open_file() as file, io.TextIOWrapper(file, encoding) as text:
-            while text.read(1 << 20):
-                pass
         table = read(bad)
     names = [name.strip() for name in table.column_names]
     frame = _to_pandas(table.rename_columns(names))
@@ -298,21 +288,16 @@ def _read_json(open_file: Opener, encoding: str) -> tuple[pd.DataFrame, Lines]:
             except ValueError as error:
                 bad.append((number, f"is no JSON ({error})"))
     records = whole if isinstance(whole, list) else _records_of(whole)
-    has_surrogates = re.search(r"\\u[dD]", text)
+    has_escapes = re.search(r"\\u[dD]", text)
     for row, record in enumerate(records):
         if not isinstance(record, dict):
             raise ValueError(
                 f"record {row} is {json.dumps(record)[:40]}, not an object; write one "
                 "object for each comparison."
             )
-        try:
-            if has_surrogates:
-                json.dumps(record, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
+        if has_escapes and _SURROGATE.search(json.dumps(record, ensure_ascii=False)):
             # No file can be written with it.
-            raise BattlesError(
-                f"row {row} holds half a character (a lone surrogate)."
-            ) from None
+            raise BattlesError(f"row {row} holds half a character (a lone surrogate).")
     names = dict.fromkeys(name for record in records for name in record)
     columns = {name: _column([r.get(name) for r in records]) for name in names}
     return pd.DataFrame(columns), bad

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
 from skanchor.io._files import numbers_of
-from skanchor.io._tables import FILE, Table, as_text, constant, relabelled
+from skanchor.io._tables import FILE, Table, as_text, constant, recoded, relabelled
 from skanchor.io._tools import paired, without_failures, without_minus_one
 from skanchor.io._words import SHARES, TIE, A, B, number_of, outcome_key, value_key
 
@@ -24,9 +24,11 @@ _FIRST = ("prompt_id", "model_a", "model_b", "judge", "rater")
 # Columns of few labels in many rows, which may stay categories.
 _CODED = ("model_a", "model_b", "judge", "winner")
 _DROPPED = "\0dropped"  # the label of judges whose rows are left out
+_FLAGGED = {"swapped": "\0swapped", "tie": "\0tie"}  # what flags say of rows, by role
 _ITS_MODEL = "its model"
 _VALUES: dict[Any, Any] = {A: 1.0, B: 0.0, TIE: 0.5, "both_bad": 0.5}
 _LABELS = {"win": A, "loss": B, "failed": None}
+_TURNED = {A: B, B: A}
 _FLAGS = words.words_of(words.FLAGS)
 
 
@@ -35,15 +37,19 @@ def build(table: Table, mapping: Any) -> Built:
     rows = Rows(table, mapping)
     fits = fitting(rows.roles)
     if not fits:
-        needed = LAYOUTS.get(mapping.layout, LAYOUTS["pairs"]).needs
+        needed, _ = LAYOUTS.get(mapping.layout, LAYOUTS["pairs"])
         raise rows.error(
             f"the layout {mapping.layout!r} needs columns with the roles "
-            f"{', '.join(needed).replace('|', ' or ')}."
+            f"{needed.replace(' ', ', ').replace('|', ' or ')}."
         )
     # The roles of an edited mapping say more than what was proposed.
     layout = mapping.layout if mapping.layout in fits else fits[-1]
-    X = LAYOUTS[layout].build(rows)
-    X["winner"] = _as_outcomes(X["winner"])
+    X = LAYOUTS[layout][1](rows)
+    won = X["winner"].astype(object) if {*_FLAGGED.values()} & {*X} else X["winner"]
+    for role, name in _FLAGGED.items():
+        if name in X:
+            won = won.mask(X.pop(name), _turned(won) if role == "swapped" else TIE)
+    X["winner"] = _as_outcomes(won)
     is_counted = layout == "counts" or bool(rows.named("count"))
     used = X["judge"] != _DROPPED
     used &= X["count"] > 0 if is_counted else True
@@ -83,23 +89,17 @@ class Rows:
         """Names of the columns of a role."""
         return self.roles.get(role, [])
 
-    def filled(self, name: str) -> pd.Series:
-        """Which cells of a column are not empty."""
-        return self.frame[name].notna() & self.frame[name].ne("")
-
     def get(self, role: str) -> pd.Series:
         """Column of a role; of several, as of several files, the one that is filled."""
         # The name of a file says who decided where no other column does.
         names = sorted(self.named(role), key=FILE.__eq__)
         column = self.frame[names[0]]
         for name in names[1:]:
-            filled = column.notna() & column.ne("")
-            if name != FILE and (filled & self.filled(name)).any():
-                raise self.error(
-                    f"columns {' and '.join(map(repr, names))} are both {role}; keep "
-                    "one."
-                )
-            column = column.astype(object).where(filled, self.frame[name])
+            filled, other = _filled(column), self.frame[name]
+            if name != FILE and (filled & _filled(other)).any():
+                both = " and ".join(map(repr, names))
+                raise self.error(f"columns {both} are both {role}; keep one.")
+            column = column.astype(object).where(filled, other)
         return column
 
     def numbers(self, role: str) -> pd.Series:
@@ -126,15 +126,15 @@ class Rows:
 
     def flags(self, role: str) -> NDArray[np.bool_]:
         """Which cells of the column of a role say yes."""
-        codes, labels = pd.factorize(self.get(role), use_na_sentinel=False)
-        keys = [*map(words.label_key, labels)]
-        odd = [labels[n] for n, key in enumerate(keys) if key not in _FLAGS]
-        if odd:
+        column = recoded(self.get(role), words.label_key).fillna("")
+        odd = ~column.isin(_FLAGS)
+        if odd.any():
+            cell = self.get(role)[odd].iloc[0]
             raise self.error(
                 f"column {self.named(role)[0]!r} should say {role}, and holds "
-                f"{odd[0]!r}; it may hold {', '.join(map(repr, _FLAGS))}."
+                f"{cell!r}; it may hold {', '.join(map(repr, _FLAGS))}."
             )
-        return np.array([_FLAGS[key] for key in keys], dtype=bool)[codes]
+        return column.map(_FLAGS).to_numpy(dtype=bool)
 
     def standard(self, *models: str, judge: str | None = None) -> pd.DataFrame:
         """Judges, raters, prompts, orders shown, further columns, and models by role.
@@ -155,6 +155,9 @@ class Rows:
         for role in ("rater", "prompt_id", "shown_first"):
             if self.named(role):
                 columns[role] = self.get(role)
+        for role, name in _FLAGGED.items():
+            if self.named(role):
+                columns[name] = self.flags(role)
         if self.named("swapped_order"):
             columns["shown_first"] = np.where(self.flags("swapped_order"), B, A)
         if self.named("count"):
@@ -188,12 +191,8 @@ class Rows:
         outcomes = self.mapping.outcomes
         codes, labels = pd.factorize(column)
         texts = [*map(outcome_key, labels), *[""] * bool((codes < 0).any())]
-        absent = [
-            text
-            for text in texts
-            if text not in outcomes
-            and (SHARES not in outcomes or number_of(text) is None)
-        ]
+        absent = [text for text in texts if text not in outcomes
+                  and (SHARES not in outcomes or number_of(text) is None)]  # fmt: skip
         if absent:
             raise self.error(
                 f"the mapping does not say the meaning of outcome "
@@ -207,7 +206,10 @@ class Rows:
         won = np.array(meanings, dtype=object)[codes]
         names = won == _ITS_MODEL
         if names.any() and rows is not None:
-            winner, a, b = map(_folded, (column, rows["model_a"], rows["model_b"]))
+            winner, a, b = (
+                recoded(one, lambda label: outcome_key(label).casefold()).to_numpy()
+                for one in (column, rows["model_a"], rows["model_b"])
+            )
             won[names] = None
             won[names & (winner == b)] = B
             won[names & (winner == a)] = A
@@ -234,29 +236,23 @@ class Rows:
         return _LABELS.get(one.meaning, one.meaning)
 
 
-def _folded(column: pd.Series) -> NDArray[Any]:
-    """Labels without regard to case."""
-    codes, labels = pd.factorize(column)
-    keys = [outcome_key(label).casefold() for label in labels]
-    return np.array([*keys, None], dtype=object)[codes]
+def _filled(column: pd.Series) -> pd.Series:
+    """Which cells of a column are not empty."""
+    return column.notna() & column.ne("")
 
 
 def _turned(won: pd.Series) -> pd.Series:
     """Outcomes about the other side."""
-    turned = {A: B, B: A}
-    codes, labels = pd.factorize(won)
-    values = [1.0 - one if isinstance(one, float) else turned.get(one, one)
-              for one in labels]  # fmt: skip
-    return pd.Series(np.array([*values, None], dtype=object)[codes], index=won.index)
+    return recoded(
+        won, lambda one: 1.0 - one if isinstance(one, float) else _TURNED.get(one, one)
+    )
 
 
 def _as_outcomes(won: pd.Series) -> pd.Series:
     """Outcomes as numbers if any of them is one, or else as labels."""
-    codes, labels = pd.factorize(won)
-    if not any(isinstance(label, float) for label in labels):
-        return relabelled(won, str)
-    values = [_VALUES.get(label, label) for label in labels]
-    return pd.Series(np.array([*values, np.nan], dtype=float)[codes], index=won.index)
+    if any(isinstance(label, float) for label in pd.factorize(won)[1]):
+        return recoded(won, lambda label: _VALUES.get(label, label)).astype(float)
+    return relabelled(won, str)
 
 
 def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -277,25 +273,20 @@ def _winners(one: Any, two: Any) -> Any:
 
 # ----------------------------------------------------------------------------- layouts
 def _pairs(rows: Rows) -> pd.DataFrame:
-    standard = rows.standard("model_a", "model_b")
-    columns = [
-        (role, name)
-        for role in ("winner", "winner_swapped", "loser")
-        for name in rows.named(role)
-    ]
+    roles = ("winner", "winner_swapped", "loser", "verdict")
+    columns = [(role, name) for role in roles for name in rows.named(role)]
     parts = []
     for role, name in columns:
-        part, column = standard, rows.frame[name]
-        if len(columns) > 1:
+        judge = name if role == "verdict" else None
+        part, column = (
+            rows.standard("model_a", "model_b", judge=judge),
+            rows.frame[name],
+        )
+        if len(columns) > 1 or judge:
             # As in columns of several files, an empty cell is no verdict.
-            part, column = part[rows.filled(name)], column[rows.filled(name)]
+            part, column = part[_filled(column)], column[_filled(column)]
         won = rows.outcomes(column, part)
-        won = won if role == "winner" else _turned(won)
-        if rows.named("swapped"):
-            swapped = rows.flags("swapped")[part.index]
-            won = won.where(~swapped, _turned(won))
-        if rows.named("tie"):
-            won = won.astype(object).mask(rows.flags("tie")[part.index], TIE)
+        won = won if role in ("winner", "verdict") else _turned(won)
         part = part.assign(winner=won)
         if rows.named("winner_swapped"):
             part["shown_first"] = B if role == "winner_swapped" else A
@@ -309,8 +300,6 @@ def _winner_and_loser(rows: Rows) -> pd.DataFrame:
     if "shown_first" not in X:
         # The winner is named first, which says nothing about the order shown.
         X["shown_first"] = None
-    if rows.named("tie"):
-        X.loc[rows.flags("tie"), "winner"] = TIE
     return X
 
 
@@ -324,16 +313,6 @@ def _counts(rows: Rows) -> pd.DataFrame:
     return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
 
 
-def _judges(rows: Rows) -> pd.DataFrame:
-    parts = []
-    for name in rows.named("verdict"):
-        filled = rows.filled(name)
-        part = rows.standard("model_a", "model_b", judge=name)[filled]
-        won = rows.outcomes(rows.frame[name][filled], part)
-        parts.append(part.assign(winner=won))
-    return _stacked(parts)
-
-
 def _battles(rows: Rows) -> pd.DataFrame:
     """Pair the two rows of each battle, and never rows of different ones."""
     X = rows.standard("model")
@@ -344,8 +323,8 @@ def _battles(rows: Rows) -> pd.DataFrame:
     if (size != 2).any():
         row = int(np.argmax(size != 2))
         raise rows.error(
-            f"{(size != 2).sum()} rows are not one of two rows of a battle; battle "
-            f"{battle.iloc[row]!r} has {size.iloc[row]}."
+            f"Rows that are not one of two rows of a battle: {(size != 2).sum()}; "
+            f"battle {battle.iloc[row]!r} has {size.iloc[row]}."
         )
     result = rows.outcomes(rows.get("result")).astype(object)
     worth = result.map(lambda one: _VALUES.get(one, one)).to_numpy(float)
@@ -383,35 +362,24 @@ def _scores(rows: Rows) -> pd.DataFrame:
     return rows.standard("model_a", "model_b").assign(winner=_winners(one, two))
 
 
-class Layout(NamedTuple):
-    """How rows hold comparisons: roles that columns must have, and what becomes of it.
-
-    A bar is "or".
-    """
-
-    needs: tuple[str, ...]
-    build: Callable[[Rows], pd.DataFrame]
-
-
 LAYOUTS = {
-    "pairs": Layout(("model_a", "model_b", "winner|winner_swapped|loser"), _pairs),
-    "winner and loser": Layout(("better", "worse"), _winner_and_loser),
-    "counts": Layout(("model_a", "model_b", "wins_a", "wins_b"), _counts),
-    "judges": Layout(("model_a", "model_b", "verdict"), _judges),
-    "battles": Layout(("battle", "model", "result"), _battles),
-    "ratings": Layout(("prompt_id", "model", "score|rank"), _ratings),
-    "scores": Layout(
-        ("model_a", "model_b", "score_a|rank_a", "score_b|rank_b"), _scores
-    ),
+    "pairs": ("model_a model_b winner|winner_swapped|loser", _pairs),
+    "winner and loser": ("better worse", _winner_and_loser),
+    "counts": ("model_a model_b wins_a wins_b", _counts),
+    "judges": ("model_a model_b verdict", _pairs),
+    "battles": ("battle model result", _battles),
+    "ratings": ("prompt_id model score|rank", _ratings),
+    "scores": ("model_a model_b score_a|rank_a score_b|rank_b", _scores),
 }
-"""All layouts."""
+"""How rows hold comparisons: the roles that columns must have, a bar being "or", and
+what makes comparisons of them."""
 
 
 def fitting(roles: Iterable[str]) -> list[str]:
     """Layouts that columns of some roles have."""
     there = {*roles}
-    return [name for name, layout in LAYOUTS.items()
-            if all(there & {*need.split("|")} for need in layout.needs)]  # fmt: skip
+    return [name for name, (needs, _) in LAYOUTS.items()
+            if all(there & {*need.split("|")} for need in needs.split())]  # fmt: skip
 
 
 # ------------------------------------------------------------------------------- types

@@ -25,17 +25,9 @@ from skanchor.io._columns import (
     judge_name,
 )
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import (
-    FAILED,
-    SHARES,
-    TIE,
-    UNCLEAR,
-    A,
-    B,
-    label_key,
-    number_of,
-    outcome_key,
-)
+from skanchor.io._words import FAILED, SHARES, TIE, UNCLEAR, A, B, number_of
+
+Decisions = dict[str, Decision]
 
 _STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id",
              "shown_first")  # fmt: skip
@@ -88,39 +80,38 @@ def propose(
 
 
 # ---------------------------------------------------------------------------- outcomes
-def _outcomes(
-    columns: Columns, labels: Dict[Any, Any]
-) -> tuple[dict[str, Decision], list[str]]:
+def _outcomes(columns: Columns, labels: Dict[Any, Any]) -> tuple[Decisions, list[str]]:
     """Meaning of each distinct outcome, and the codings that numbers may have."""
     files = columns.table.files
     names = [*columns.named(*OUTCOMES), *columns.open_outcomes]
     rows: Counter[str] = Counter()
-    scale: list[str] = []  # numbers of columns that hold many
+    scale: set[str] = set()  # numbers of columns that hold many
     for name in names:
         values = columns.values(name)
-        numbers = [v for v in values if number_of(v) is not None
-                   and v != "-1" and v not in columns.models]  # fmt: skip
-        numbers = numbers if len(numbers) > SCALE else []
-        scale += numbers
-        rows.update({v: n for v, n in values.items() if v not in numbers})
+        numbers = {v for v in values if number_of(v) is not None} - {"-1"}
+        numbers -= {*columns.models}
+        scale |= numbers if len(numbers) > SCALE else set()
+        rows.update(values)
     if columns.layout == "judges" or len(columns.named(*OUTCOMES)) > 1:
         # An empty cell says that this judge, or another file, did not compare.
         rows.pop("", None)
     decisions = {
-        value: Decision(*_meaning(columns, value), n) for value, n in rows.items()
+        value: Decision(*_meaning(columns, value), n)
+        for value, n in rows.items()
+        if value not in scale
     }
     notes = _decide_numbers(columns, names, scale, decisions)
     grades = {v: one.meaning for v, one in decisions.items() if one.reason == _GRADE}
     if not {0.0, 1.0} & {*grades.values()}:
         # Without a strong grade, a weak one is a win.
         for value, worth in grades.items():
-            won = float(round(worth))
-            decisions[value] = decisions[value]._replace(meaning=won)
+            decisions[value] = decisions[value]._replace(meaning=float(round(worth)))
     for label, meaning in labels.items():
-        value, number = outcome_key(label), number_of(str(meaning))
-        if value not in rows:
+        value, number = words.outcome_key(label), number_of(str(meaning))
+        if value not in rows or value in scale:
+            shown = [one for one in rows if one not in scale][:20]
             raise BattlesError(
-                f"{files}: no outcome is {value!r}; the outcomes are {list(rows)[:20]}."
+                f"{files}: no outcome is {value!r}; the outcomes are {shown}."
             )
         meaning = meaning if number is None else number
         decisions[value] = Decision(meaning, "as given", rows[value])
@@ -143,7 +134,7 @@ def _meaning(columns: Columns, value: str) -> tuple[Any, str]:
             return FAILED, "no verdict"
         what = "may be a failed verdict" if value else "empty cells"
         return UNCLEAR, f"{what}: failed, tie, or a side"
-    result = _RESULTS.get(label_key(value))
+    result = _RESULTS.get(words.label_key(value))
     if columns.layout == "battles" and result and not is_number:
         return {A: "win", B: "loss", TIE: TIE}[result], "a word of results"
     if value.casefold() in columns.models:
@@ -160,14 +151,14 @@ def _meaning(columns: Columns, value: str) -> tuple[Any, str]:
 
 
 def _decide_numbers(
-    columns: Columns, names: list[str], scale: list[str], decisions: dict[str, Decision]
+    columns: Columns, names: list[str], scale: set[str], decisions: Decisions
 ) -> list[str]:
     """Decide numbers that have one meaning, or list all codings that they may have."""
-    texts = [v for v, one in decisions.items() if one.reason == _NUMBER]
-    texts = sorted(scale or texts, key=float)
-    if not texts:
-        return []
+    few = [v for v, one in decisions.items() if one.reason == _NUMBER]
+    texts = sorted(scale or few, key=float)
     values = [*map(float, texts)]
+    if not values:
+        return []
     low, high = values[0], values[-1]
     is_share = bool({*values} - {0.0, 0.5, 1.0})
     is_result = columns.layout == "battles"
@@ -181,33 +172,30 @@ def _decide_numbers(
                 "numbers from 0 to 1, of which 1 means model_a (the page 'Reshape your "
                 "file' shows how)."
             )
-        meaning, why = "share", f"{summary}: shares of model_a"
-        if not of_standard:
-            meaning, why = (
-                UNCLEAR,
-                f"{summary}: share (of model_a), or share of model_b",
-            )
+        meaning, why = UNCLEAR, "share (of model_a), or share of model_b"
+        if of_standard:
+            meaning, why = "share", "shares of model_a"
         for text in texts:
             decisions.pop(text, None)
         decisions[SHARES] = Decision(meaning, f"{summary}: {why}")
         return []
-    meanings: dict[str, Any] = {}
     if is_result and not is_share:
         # Points such as 3, 1 and 0 are no results: 1 would be a win among 1 and 0.
-        meanings = {t: {"0": "loss", "1": "win"}.get(t, TIE) for t in texts}
-    elif values == [1.0, 2.0] and columns.has_sides and not is_result:
-        meanings = dict(zip(texts, (A, B), strict=True))
-    for text, meaning in meanings.items():
-        why = "the result of the model" if is_result else "number of a side"
-        decisions[text] = Decision(meaning, why, decisions[text].rows)
-    if meanings:
+        for text in texts:
+            meaning = {"0": "loss", "1": "win"}.get(text, TIE)
+            why = "the result of the model"
+            decisions[text] = Decision(meaning, why, decisions[text].rows)
         return []
-    notes = [f"The numbers {', '.join(texts)} may mean:"]
-    notes += [f"  {one}" for one in _codings(texts, is_result)]
+    if values == [1.0, 2.0] and columns.has_sides and not is_result:
+        for text, side in zip(texts, (A, B), strict=True):
+            decisions[text] = Decision(side, "number of a side", decisions[text].rows)
+        return []
+    codings = _codings(texts, is_result)
     if "-1" in decisions:
-        notes += [f"  -1 = failed, {one}" for one in _codings(texts, is_result)]
-        notes += [f"  {one}" for one in _codings(["-1", *texts], is_result)]
-    return notes
+        codings += [f"-1 = failed, {coding}" for coding in codings]
+        codings += _codings(["-1", *texts], is_result)
+    heading = f"The numbers {', '.join(texts)} may mean:"
+    return [heading, *(f"  {coding}" for coding in codings)]
 
 
 def _codings(numbers: list[str], is_result: bool) -> list[str]:
@@ -223,41 +211,35 @@ def _codings(numbers: list[str], is_result: bool) -> list[str]:
 
 
 # ------------------------------------------------------------------------------- judges
-def _judges(columns: Columns, human: Iterable[str] | None) -> dict[str, Decision]:
+def _judges(columns: Columns, human: Iterable[str] | None) -> Decisions:
     """Whether each label of a judge means people or a judge."""
-    rows: Counter[str] = Counter()
-    judge = columns.named("judge")
+    judge, rows = columns.named("judge"), Counter[str]()
     if columns.layout == "judges":
-        verdicts = columns.named("verdict") + columns.open_outcomes
-        rows.update(
-            {
-                name: int(columns.frame[name].replace("", None).count())
-                for name in verdicts
-            }
-        )
-    else:
-        for name in judge:
-            rows.update(columns.values(name))
-        rows.pop("", None)
+        for name in columns.named("verdict") + columns.open_outcomes:
+            rows[name] = int(columns.frame[name].replace("", None).count())
+        judge = []
+    for name in judge:
+        rows.update(columns.values(name))
+    rows.pop("", None)
     patterns = [human] if isinstance(human, str) else list(human or ())
-    absent = [one for one in patterns if not any(fnmatchcase(k, one) for k in rows)]
-    if absent:
-        raise BattlesError(
-            f"{columns.table.files}: no label of a judge is {absent[0]!r}; the labels "
-            f"are {list(rows)[:20]}."
-        )
+    for pattern in patterns:
+        if not any(fnmatchcase(label, pattern) for label in rows):
+            raise BattlesError(
+                f"{columns.table.files}: no label of a judge is {pattern!r}; the "
+                f"labels are {list(rows)[:20]}."
+            )
     files = columns.values(FILE) if FILE in judge else {}
     kinds = columns.kinds(judge[0]) if judge and judge[0] != FILE else {}
-    decisions: dict[str, Decision] = {}
+    decisions = {}
     for label, n_rows in rows.items():
         if human is not None:
             is_person = any(fnmatchcase(label, pattern) for pattern in patterns)
-            meaning, why = "people" if is_person else "judge", "as given"
+            who = "people" if is_person else "judge", "as given"
         elif label in kinds:
-            meaning, why = kinds[label], "says who decided"
+            who = kinds[label], "says who decided"
         else:
-            meaning, why = _who(columns, label, label in files)
-        decisions[label] = Decision(meaning, why, n_rows)
+            who = _who(columns, label, label in files)
+        decisions[label] = Decision(*who, n_rows)
     has_people = any(one.meaning == "people" for one in decisions.values())
     if has_people and "judge" in (name.strip().casefold() for name in judge):
         why = "the standard: all in 'judge' but people"
@@ -274,7 +256,7 @@ def _judges(columns: Columns, human: Iterable[str] | None) -> dict[str, Decision
 
 def _who(columns: Columns, label: str, is_file: bool) -> tuple[str, str]:
     """Who a label is, and the reason."""
-    key = label_key(judge_name(label) if label in columns.frame else label)
+    key = words.label_key(judge_name(label) if label in columns.frame else label)
     if columns.table.is_standard and not is_file:
         return ("people" if label == "human" else "judge"), "as the tool has it"
     if is_file and (key in words.NO_NAMES or label in columns.table.twice):

@@ -104,6 +104,13 @@ def join_tables(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def recoded(column: pd.Series, new: Callable[[Any], Any]) -> pd.Series:
+    """Column with another value in place of each distinct one; null stays null."""
+    codes, labels = pd.factorize(column)
+    values = np.array([*map(new, labels), None], dtype=object)
+    return pd.Series(values[codes], index=column.index, name=column.name)
+
+
 def relabelled(column: pd.Series, new: Callable[[str], str | None]) -> pd.Series:
     """Column with other labels, as codes; the same one if all are text already.
 

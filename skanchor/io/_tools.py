@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from functools import partial
@@ -18,29 +18,16 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io._words import (
-    BAD,
-    FAILED,
-    TIE,
-    UNCLEAR,
-    A,
-    B,
-    is_failed,
-    names_in_role,
-    outcome_of,
-    value_key,
-)
+from skanchor.io import _words as words
+from skanchor.io._words import BAD, TIE, A, B, is_failed, outcome_of, value_key
 from skanchor.warning_log import warn
 
-_HUMAN = "human"
-_READ = frozenset((
-    *("preference", "pref", "swapped", "extent", "both_equal", "chosen_model_name"),
-    *("winner_tie", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment"),
-    "judge_completion",
-))  # fmt: skip
+_READ = frozenset(
+    "preference pref swapped extent both_equal chosen_model_name winner_tie g1_winner "
+    "g2_winner g1_judgment g2_judgment judge_completion".split()
+)
 """Columns of outcomes, orders and reasons, which say no more once a file is read."""
 
-_PAIRS = ("model_a", "model_b", "response_a", "response_b")
 _VOTES = {A: A, B: B, "tie": TIE, "tie (bothbad)": BAD, BAD: BAD}
 _ONE_HOT = {"winner_model_a": A, "winner_model_b": B, "winner_tie": TIE}
 _PERSON = r"(?:expert|author)_\d+$"
@@ -53,36 +40,29 @@ def _standard(raw: pd.DataFrame, names: Dict[str, str], **made: Any) -> pd.DataF
     Other columns whose names end in a side would become features, and are left out.
     """
     columns = {new: raw[old] for new, old in names.items() if old in raw}
-    pairs = [
-        name
-        for name in raw.columns
-        if str(name).lower().endswith(("_a", "_b")) and name not in _PAIRS
-    ]
+    pairs = {name for name in raw if str(name).lower().endswith(("_a", "_b"))}
+    pairs -= {A, B, "response_a", "response_b"}
     used = {*names.values(), *pairs, *made, *_READ}
-    others = raw.drop(columns=[name for name in raw if name in used])
+    others = raw.drop(columns=used & {*raw})
     return pd.DataFrame({**columns, **made, **others}, index=raw.index)
 
 
 def _labels(column: pd.Series, meanings: Dict[str, Any]) -> pd.Series:
     """Outcomes by the labels of a tool; null where there is no verdict."""
-    codes, labels = pd.factorize(column)
-    keys = [value_key(label).casefold() for label in labels]
-    for label, key in zip(labels, keys, strict=True):
+    keys = {label: value_key(label).casefold() for label in column.unique()}
+    for label, key in keys.items():
         if key not in meanings and not is_failed(label):
             raise BattlesError(
                 f"holds {label!r} in column {column.name!r}, which this tool does not "
                 f"write; it writes {sorted(meanings)}."
             )
-    # The last value, None, is that of empty cells, whose code is -1.
-    values = np.array([*map(meanings.get, keys), None], dtype=object)
-    return pd.Series(values[codes], index=column.index, name="winner")
+    return column.astype(object).map(keys).map(meanings)
 
 
 def _numbers(column: pd.Series, low: float, high: float) -> pd.Series:
     """Numbers of a column within limits; NaN where there is no verdict."""
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    has_failed = numbers.isna() & (column.isna() | column.map(is_failed))
-    odd = ~numbers.between(low, high) & ~has_failed
+    odd = ~numbers.between(low, high) & ~(numbers.isna() & column.map(is_failed))
     if odd.any():
         raise BattlesError(
             f"holds {value_key(column[odd].iloc[0])} in column {column.name!r}, which "
@@ -104,7 +84,7 @@ def _first(cell: Any) -> Any:
 # --------------------------------------------------------------------------- functions
 def _votes(raw: pd.DataFrame, prompt: str, rater: str = "") -> pd.DataFrame:
     """Votes of people on the arena, or of one-hot columns without raters."""
-    made: dict[str, Any] = {"judge": _HUMAN}
+    made: dict[str, Any] = {"judge": "human"}
     if "winner" in raw:
         made["winner"] = _labels(raw["winner"], _VOTES)
         made["both_bad"] = made["winner"] == BAD
@@ -128,7 +108,7 @@ def _comparia(raw: pd.DataFrame) -> pd.DataFrame:
     )
     won = [_flags(raw["both_equal"]), chosen == one, chosen == two]
     winner = pd.Series(np.select(won, [TIE, A, B], ""), raw.index)
-    return _standard(raw, names, judge=_HUMAN, winner=winner.mask(winner == ""))
+    return _standard(raw, names, judge="human", winner=winner.mask(winner == ""))
 
 
 def _mt_bench(raw: pd.DataFrame) -> pd.DataFrame:
@@ -137,7 +117,7 @@ def _mt_bench(raw: pd.DataFrame) -> pd.DataFrame:
     flips = dict.fromkeys(("tie (inconsistent)", "inconsistent"), TIE)
     raters = {"rater": raw["judge"].where(is_person)} if is_person.any() else {}
     return _standard(
-        raw, {"prompt_id": "question_id"}, judge=raw["judge"].mask(is_person, _HUMAN),
+        raw, {"prompt_id": "question_id"}, judge=raw["judge"].mask(is_person, "human"),
         shown_first=None, winner=_labels(raw["winner"], {**_VOTES, **flips}), **raters,
     )  # fmt: skip
 
@@ -147,11 +127,11 @@ def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
     names = {"prompt_id": "question_id", "model_a": "model_1", "model_b": "model_2"}
     labels = {"model_1": A, "model_2": B, "tie": TIE}
     judge = raw["judge"].map(_first)
-    return _in_turn(
+    return _in_turn(*(
         _standard(raw, names, judge=judge, shown_first=shown,
                   winner=_labels(raw[f"{game}_winner"], labels))
         for game, shown in (("g1", A), ("g2", B))
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _mt_bench_scores(raw: pd.DataFrame) -> pd.DataFrame:
@@ -170,26 +150,20 @@ def _alpaca_eval(raw: pd.DataFrame) -> pd.DataFrame:
     prompts = {}
     if "instruction" in raw:
         # A prompt is named by its text, without regard to case and blanks.
-        texts = (
-            raw["instruction"].astype("str").str.split().str.join(" ").str.casefold()
-        )
+        texts = raw["instruction"].astype("str").str.casefold().str.split()
         prompts["prompt_id"] = texts.map(_digest, na_action="ignore")
     return _standard(raw, names, winner=2.0 - worth, shown_first=None, **prompts)
 
 
-def _digest(text: str) -> str:
-    """Short hash of a text."""
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]
+def _digest(text: list[str]) -> str:
+    """Short hash of the words of a text."""
+    key = " ".join(text).encode()
+    return hashlib.sha1(key, usedforsecurity=False).hexdigest()[:16]
 
 
 def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
     """JudgeArena: numbers from 0 to 1, of which larger ones favour the second."""
-    column = next((n for n in ("preference", "pref") if n in raw), None)
-    if column is None:
-        raise BattlesError(
-            "holds what the judge wrote, but neither 'preference' nor 'pref'; add the "
-            "verdicts that JudgeArena read from it."
-        )
+    column = "preference" if "preference" in raw else "pref"
     worth = 1.0 - _numbers(raw[column], 0, 1)
     prompt = "question_id" if "question_id" in raw else "instruction_index"
     if "swapped" in raw:
@@ -197,9 +171,9 @@ def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
         worth = worth.mask(_flags(raw["swapped"]), 1.0 - worth)
     else:
         by = [n for n in (prompt, "judge", "turn") if n in raw]
-        shown = raw[[*by, "model_A", "model_B"]].drop_duplicates()
-        turned = shown.rename(columns={"model_A": "model_B", "model_B": "model_A"})
-        if len(shown.merge(turned, how="inner")):
+        rows = raw[[*by, "model_A", "model_B"]].itertuples(index=False, name=None)
+        shown = {*rows}
+        if any((*at, second, first) in shown for *at, first, second in shown):
             raise BattlesError(
                 "shows models in both orders, and no column 'swapped' tells which "
                 "rows hold preferences about the other order; add it."
@@ -219,17 +193,17 @@ def _arena_hard(raw: pd.DataFrame) -> pd.DataFrame:
         [_grade(game) for game in [*(() if games is None else games), None, None][:2]]
         for games in raw["games"]
     ])  # fmt: skip
-    return _in_turn((
+    return _in_turn(
         _standard(raw, names, winner=1.0 - grades[:, 0], shown_first=B),
         _standard(raw, names, winner=grades[:, 1], shown_first=A),
-    ))  # fmt: skip
+    )
 
 
 def _grade(game: Any) -> float:
     """Preference for A that a graded game means; NaN if it holds no verdict."""
     score = game.get("score") if isinstance(game, dict) else None
     meaning = outcome_of(score) if isinstance(score, str) else None
-    if meaning is None or meaning[0] in (FAILED, UNCLEAR):
+    if meaning is None or meaning[0] in (words.FAILED, words.UNCLEAR):
         return np.nan
     return float({A: 0.75, B: 0.25, TIE: 0.5, BAD: 0.5}.get(meaning[0], meaning[0]))
 
@@ -256,7 +230,7 @@ def _wildbench(raw: pd.DataFrame) -> pd.DataFrame:
     return _standard(raw, names, winner=worth.mask(has_failed), shown_first=shown)
 
 
-def _in_turn(games: Iterable[pd.DataFrame]) -> pd.DataFrame:
+def _in_turn(*games: pd.DataFrame) -> pd.DataFrame:
     """One table with the games of each battle one below the other."""
     return pd.concat(games).sort_index(kind="stable").reset_index(drop=True)
 
@@ -276,14 +250,15 @@ class Tool:
 
     def marks_in(self, raw: pd.DataFrame) -> frozenset[str]:
         """The marks of the tool that a table has; none if another one wrote it."""
-        names = {*map(str, raw.columns)}
+        names = {*raw.columns}
         fitting = [marks for marks in self.marks if marks <= names]
-        marks = max(fitting, key=len, default=frozenset[str]())
+        marks = max(fitting, key=len, default=frozenset())
         if marks and self.judges:
             fits = bool(raw["judge"].map(str).str.match(self.judges).all())
         else:
             # Where all rows are people's, no other column says who decided.
-            fits = not (self.who == "people" and names_in_role(names - marks, "judge"))
+            others = words.names_in_role(names - marks, "judge")
+            fits = self.who != "people" or not others
         return marks if fits else frozenset()
 
 
@@ -337,7 +312,9 @@ TOOLS = (
           "extent model_A model_B winner session_id", _wildbench,
           "`winner` is a model's name, `extent` how clearly it won."),
     _tool("judge_arena", "JudgeArena `*-annotations.csv`",
-          "model_A model_B judge_completion|model_A model_B swapped preference",
+          "model_A model_B judge_completion pref|"
+          "model_A model_B judge_completion preference|"
+          "model_A model_B swapped preference",
           _judge_arena,
           "0 is A, 1 is B; in rows marked `swapped` preferences are about the other "
           "order."),
@@ -347,10 +324,8 @@ TOOLS = (
 
 def tool_of(raw: pd.DataFrame, name: str = "auto") -> Tool | None:
     """The tool that wrote a table, by its name or its columns; None for a plain one."""
-    if name == "table":
-        return None
-    if name != "auto":
-        tools = {tool.name: tool for tool in TOOLS}
+    tools = {tool.name: tool for tool in TOOLS}
+    if name not in ("auto", "table"):
         tool = tools.get(name.strip().casefold().replace("-", "_"))
         if tool is None:
             raise BattlesError(
@@ -363,19 +338,16 @@ def tool_of(raw: pd.DataFrame, name: str = "auto") -> Tool | None:
                 f"is no file of {tool.name!r}: it lacks {sorted(lacking)}."
             )
         return tool
-    marks = {tool: tool.marks_in(raw) for tool in TOOLS}
+    marks = {tool: tool.marks_in(raw) for tool in TOOLS if name == "auto"}
     # Marks that are some of another tool's are not this tool's.
-    tools_left = [
-        tool
-        for tool, its in marks.items()
-        if its and not any(its < others for others in marks.values())
-    ]
-    if len(tools_left) > 1:
-        listed = ", ".join(tool.name for tool in tools_left)
+    fitting = [tool for tool, its in marks.items()
+               if its and not any(its < more for more in marks.values())]  # fmt: skip
+    if len(fitting) > 1:
+        listed = ", ".join(tool.name for tool in fitting)
         raise BattlesError(
             f"looks like files of {listed}; say which with format (--from)."
         )
-    return next(iter(tools_left), None)
+    return fitting[0] if fitting else None
 
 
 # ---------------------------------------------------------------------- pairs and rows
@@ -421,21 +393,17 @@ def without_failures(table: pd.DataFrame, where: str) -> pd.DataFrame:
     if failed.all():
         raise BattlesError(f"none of its {len(table)} rows holds a verdict.")
     lost = table[failed]
-    models = [m for n in ("model_a", "model_b", "model") if n in lost for m in lost[n]]
-    judges = list(lost.get("judge", ()))
-    counts = [
-        f"by {what} "
-        + ", ".join(f"{label!r} {n}" for label, n in Counter(labels).most_common(5))
-        for what, labels in (("judge", judges), ("model", models))
-        if labels
-    ]
-    warn(
-        DataWarning(
-            f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left "
-            f"out: {'; '.join(counts)}.",
-            code="failed-verdicts",
-            subject=dict.fromkeys([*judges, *models]),
-        ),
-        stacklevel=5,
+    names = [name for name in ("model_a", "model_b", "model") if name in lost]
+    models = [model for name in names for model in lost[name]]
+    judges = [*lost.get("judge", ())]
+    counts = []
+    for what, labels in (("judge", judges), ("model", models)):
+        most = [f"{label!r} {n}" for label, n in Counter(labels).most_common(5)]
+        counts += [f"by {what} {', '.join(most)}"] if most else []
+    text = (
+        f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left out: "
+        f"{'; '.join(counts)}."
     )
+    subject = dict.fromkeys([*judges, *models])
+    warn(DataWarning(text, code="failed-verdicts", subject=subject), stacklevel=5)
     return table[~failed].reset_index(drop=True)

@@ -111,14 +111,11 @@ def write_archive(
             np.lib.format.write_array(member, values, version=(1, 0))
             content = member.getvalue()
             begin = content[:_LOOK]
-            is_small = len(content) < _SMALL
-            is_small &= len(zlib.compress(begin)) < len(begin) / 2
+            is_packed = len(content) < _SMALL
+            is_packed &= len(zlib.compress(begin)) < len(begin) / 2
+            kind = zipfile.ZIP_DEFLATED if is_packed else zipfile.ZIP_STORED
             # The time of a member is fixed, so that equal content is an equal file.
-            archive.writestr(
-                zipfile.ZipInfo(f"{name}.npy"),
-                content,
-                zipfile.ZIP_DEFLATED if is_small else zipfile.ZIP_STORED,
-            )
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content, kind)
     # A view, since a file with many groups is large.
     whole = buffer.getbuffer()
     whole[len(FIRST_LINE) : start] = hashlib.sha256(whole[start:]).digest()
@@ -181,9 +178,8 @@ def _mistaken(begin: bytes) -> str:
     """Message about a file whose first line is not the expected one."""
     match = re.match(rb"skanchor history, format (\d+)\n", begin)
     if match:
-        number = int(match[1])
-        formats = f"(format {number}; this one reads format {FORMAT})"
-        if number > FORMAT:
+        formats = f"(format {int(match[1])}; this one reads format {FORMAT})"
+        if int(match[1]) > FORMAT:
             return f"was written by a newer skanchor {formats}: update skanchor."
         return f"was written by skanchor 0.1.0 {formats}: fit the history again."
     if begin.startswith(b"\x80"):

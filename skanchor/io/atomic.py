@@ -27,14 +27,17 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = True) -> N
         file can be created in its directory.
     """
     mode = _mode(path)
-    if mode is not None and stat.S_ISDIR(mode):
-        raise _os_error(errno.EISDIR, path)
-    if mode is not None and not os.access(path, os.W_OK):
-        raise _os_error(errno.EACCES, path)
-    if mode is not None and not stat.S_ISREG(mode):
-        return
-    if mode is not None and not overwrite:
-        raise _os_error(errno.EEXIST, path)
+    if mode is not None:
+        refusals = {
+            errno.EISDIR: stat.S_ISDIR(mode),
+            errno.EACCES: not os.access(path, os.W_OK),
+            errno.EEXIST: stat.S_ISREG(mode) and not overwrite,
+        }
+        for number, holds in refusals.items():
+            if holds:
+                raise OSError(number, os.strerror(number), str(path))
+        if not stat.S_ISREG(mode):
+            return
     with _draft(path) as draft:
         open(draft, "xb").close()
 
@@ -165,7 +168,3 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
         return os.stat(path).st_mode
     except FileNotFoundError:
         return None
-
-
-def _os_error(number: int, path: str | os.PathLike[str]) -> OSError:
-    return OSError(number, os.strerror(number), str(path))

@@ -153,8 +153,9 @@ class Mapping:
         if where and column == FILE:
             asks["judges"] = "no column says who decided in {!r}: people or a judge?"
         questions = []
-        for part, name, one in self._open():
-            rows = "" if one.rows is None else f" in {one.rows} rows"
+        for part, name, one in self._open:
+            n_rows = "" if one.rows is None else f" in {one.rows} rows"
+            rows = " in 1 row" if one.rows == 1 else n_rows
             is_shares = part == "outcomes" and name == SHARES
             ask = f"outcomes are {one.reason}" if is_shares else asks[part]
             questions.append(ask.format(name, rows))
@@ -163,19 +164,19 @@ class Mapping:
     @property
     def table(self) -> pd.DataFrame:
         """Every decision as a row: part, name, meaning, reason and rows."""
-        rows = [(part, n, *one) for part in _PARTS for n, one in self._part(part)]
         names = ["part", "name", *Decision._fields]
+        rows = [(part, name, *one) for part, name, one in self._decisions()]
         return pd.DataFrame(rows, columns=names).astype({"rows": "Int64"})
 
-    def _part(self, part: str) -> Iterable[tuple[str, Decision]]:
-        """Decisions of a part by their names."""
-        decisions: Iterable[tuple[str, Decision]] = getattr(self, part).items()
-        return decisions
+    def _decisions(self, *parts: str) -> list[tuple[str, str, Decision]]:
+        """All decisions, or those of some parts, with their parts and names."""
+        return [(part, name, one) for part in parts or _PARTS
+                for name, one in getattr(self, part).items()]  # fmt: skip
 
+    @property
     def _open(self) -> list[tuple[str, str, Decision]]:
-        """Decisions that are not made, each with its part and its name."""
-        return [(part, name, one) for part in _PARTS for name, one in self._part(part)
-                if one.is_open]  # fmt: skip
+        """Decisions that are not made."""
+        return [row for row in self._decisions() if row[2].is_open]
 
     @property
     def commands(self) -> tuple[str, str]:
@@ -212,8 +213,9 @@ class Mapping:
         lines += [f"version = {VERSION}", f"layout = {_quoted(self.layout)}",
                   f"format = {_quoted(self.format)}"]  # fmt: skip
         for part in _PARTS:
-            lines += ["", f"[{part}]"] if self._part(part) else []
-            for name, one in self._part(part):
+            decisions = self._decisions(part)
+            lines += ["", f"[{part}]"] if decisions else []
+            for _, name, one in decisions:
                 rows = f"{one.rows} rows: " if one.rows is not None else ""
                 why = "".join(c if c.isprintable() else " " for c in rows + one.reason)
                 lines.append(f"{_quoted(name)} = {_quoted(one.meaning)}  # {why}")
@@ -261,16 +263,15 @@ class Mapping:
                 f"{where}: {self.layout!r} is no layout; the layouts are "
                 f"{', '.join(LAYOUTS)}."
             )
-        for part, meanings in MEANINGS.items():
-            for name, one in self._part(part):
-                meaning = one.meaning
-                is_number = isinstance(meaning, (int, float)) and 0 <= meaning <= 1
-                is_name = str(meaning).startswith(("keep as ", "judge: "))
-                if not (meaning in meanings or one.is_open or is_name or is_number):
-                    raise BattlesError(
-                        f"{where}: {name!r} in [{part}] has the unknown meaning "
-                        f"{meaning!r}; it may be {', '.join(meanings)}."
-                    )
+        for part, name, one in self._decisions(*MEANINGS):
+            meaning, meanings = one.meaning, MEANINGS[part]
+            is_number = isinstance(meaning, (int, float)) and 0 <= meaning <= 1
+            is_name = str(meaning).startswith(("keep as ", "judge: "))
+            if not (meaning in meanings or one.is_open or is_name or is_number):
+                raise BattlesError(
+                    f"{where}: {name!r} in [{part}] has the unknown meaning "
+                    f"{meaning!r}; it may be {', '.join(meanings)}."
+                )
 
     # ---------------------------------------------------------------------------- apply
     def apply(self, frame: Any) -> tuple[pd.DataFrame, pd.Series, pd.Series | None]:
@@ -312,7 +313,7 @@ class Mapping:
 
     def _refuse_unclear(self, files: str, names: list[str]) -> None:
         """Refuse what is unclear, with the commands or the entries that decide it."""
-        entries = [f"{_quoted(name)} in [{part}]" for part, name, _ in self._open()]
+        entries = [f"{_quoted(name)} in [{part}]" for part, name, _ in self._open]
         inspect, rank = self.commands
         roles = [one.meaning for one in self.columns.values()]
         if self.layout == UNCLEAR and not fitting(roles):

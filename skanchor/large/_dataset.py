@@ -1,4 +1,4 @@
-"""A data set as parts that any worker reads, and a GROUP BY of its rows."""
+"""A data set as parts that any worker reads, and its rows counted by columns."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pyarrow as pa
-import pyarrow.acero as acero
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -31,8 +30,11 @@ from skanchor.warning_log import WarningLog
 KEYS = ("model_a", "model_b", "judge", "shown_first")
 """Standard names of the columns that, with the outcome, tell rows apart."""
 
-COUNT = "count"
-"""Name that a column of counts is given."""
+COUNT, NUMBER = "count", "number"
+"""Names that a column of counts is given, and the numbers of equal rows."""
+
+COUNTED, MOST_KINDS = 1 << 15, 1 << 20
+"""Rows that are counted at a time, and kinds of rows that may wait to be added up."""
 
 
 @dataclass(frozen=True)
@@ -108,60 +110,66 @@ def open_dataset(data: Any) -> ds.Dataset:
 
 
 def parts_of(dataset: ds.Dataset) -> list[Part]:
-    """Parts of a data set in their order; refuse files that differ, and copies.
+    """Parts of a data set that hold rows, in their order.
 
-    pyarrow reads all files by the columns of the first: what that one lacks would be
-    dropped of all.
+    Files that differ in their columns are refused, as pyarrow reads all of them by the
+    columns of the first: what that one lacks would be dropped of all. So are copies.
     """
     parts, start, schemas = [], 0, []
-    files: dict[int, list[Any]] = {}
+    sizes: dict[int, list[Any]] = {}
     for number, one in enumerate(dataset.get_fragments()):
         if not isinstance(dataset, ds.FileSystemDataset):
-            parts.append(Part(f"Table {number}", one.to_table(), start))
-            start += len(parts[-1].rows)
-            continue
-        with reading(one.path):
-            schemas.append((one.path, one.physical_schema))
-            groups = one.split_by_row_group()
-            files.setdefault(one.open().size(), []).append(one)
-        for group in groups:
-            parts.append(Part(one.path, group, start))
-            start += sum(rows.num_rows for rows in group.row_groups)
+            rows = one.to_table()
+            pieces = [(f"Table {number}", rows, len(rows))]
+        else:
+            with reading(one.path):
+                schemas.append((one.path, one.physical_schema))
+                sizes.setdefault(one.open().size(), []).append(one)
+                groups = one.split_by_row_group()
+            pieces = [(one.path, group, group.count_rows()) for group in groups]
+        for name, rows, n_rows in pieces:
+            if n_rows:
+                parts.append(Part(name, rows, start))
+            start += n_rows
     _check_alike(schemas)
     # Copies have equal sizes, which few others have.
-    for alike in files.values():
+    for alike in sizes.values():
         first: dict[bytes, str] = {}
         for file in alike if len(alike) > 1 else ():
             with file.open() as content:
                 digest = hashlib.file_digest(content, "sha256").digest()
-            if digest in first:
+            other = first.setdefault(digest, file.path)
+            if other != file.path:
                 raise BattlesError(
-                    f"{file.path} holds the same rows as {first[digest]}: counted "
-                    "twice, they would make errors too short. Give them once."
+                    f"{file.path} holds the same rows as {other}: counted twice, they "
+                    "would make errors too short. Give them once."
                 )
-            first[digest] = file.path
+    if not parts:
+        files = getattr(dataset, "files", [])[:3]
+        raise BattlesError(f"The data set holds no rows {files or ''}".rstrip())
     return parts
 
 
 def _check_alike(schemas: Sequence[tuple[str, pa.Schema]]) -> None:
     """Refuse two parts whose columns, or the types of these, differ."""
-    first: dict[str, str] = {}
-    for name, schema in schemas:
-        own = {}
-        for field in schema:
-            kind = field.type
-            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-            # pyarrow turns one kind of text into another.
-            own[field.name] = str(kind).removeprefix("large_")
-        first = first or own
-        for column in sorted(first.keys() | own.keys()):
-            one, other = first.get(column, "missing"), own.get(column, "missing")
-            if one != other:
-                raise BattlesError(
-                    f"Column {column!r} is {one} in {schemas[0][0]} and {other} in "
-                    f"{name}: all parts of a data set need the same columns of the "
-                    "same types. Write it with one type, or leave it out of all."
-                )
+    # pyarrow turns one kind of text into another.
+    kinds = [
+        {field.name: str(_plain(field.type)).removeprefix("large_") for field in schema}
+        for _, schema in schemas
+    ]
+    for (name, _), own in zip(schemas, kinds, strict=True):
+        for column, _ in sorted(own.items() ^ kinds[0].items()):
+            one, other = (each.get(column, "missing") for each in (kinds[0], own))
+            raise BattlesError(
+                f"Column {column!r} is {one} in {schemas[0][0]} and {other} in {name}: "
+                "all parts of a data set need the same columns of the same types. "
+                "Write it with one type, or leave it out of all."
+            )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Type of the values of a column, of a dictionary or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 @dataclass(frozen=True)
@@ -225,12 +233,12 @@ class Columns:
         return list(dict.fromkeys([*self.keys.values(), *sides, *own]))
 
 
-def group_by(dataset: ds.Dataset, keys: Mapping[str, str]) -> pa.Table:
+def group_by(parts: Sequence[Part], keys: Mapping[str, str]) -> pa.Table:
     """Count the rows of a data set by columns, batch by batch.
 
     Parameters
     ----------
-    dataset : pyarrow.dataset.Dataset
+    parts : sequence of Part
         The rows.
     keys : mapping of str to str
         Columns to group by, by the name that they are given.
@@ -240,31 +248,30 @@ def group_by(dataset: ds.Dataset, keys: Mapping[str, str]) -> pa.Table:
     pyarrow.Table
         With the column ``number``, in any order.
     """
-    fields = {}
-    for name, column in keys.items():
-        kind, fields[name] = dataset.schema.field(column).type, pc.field(column)
-        if pa.types.is_dictionary(kind):
-            fields[name] = fields[name].cast(kind.value_type)
-    read = list(dict.fromkeys(keys.values()))
-    scan: dict[str, Any] = {"columns": read, "batch_readahead": 1}
-    scan["batch_size"] = 1 << 15
-    if isinstance(dataset, ds.FileSystemDataset):
-        scan["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-            pre_buffer=False, use_buffered_stream=True
-        )
-    number: list[Any] = [([], "hash_count_all", None, "number")]
-    nodes = [
-        ("scan", acero.ScanNodeOptions(dataset, **scan)),
-        ("project", acero.ProjectNodeOptions(list(fields.values()), list(fields))),
-        ("aggregate", acero.AggregateNodeOptions(number, keys=list(keys))),
-    ]
-    plan = acero.Declaration.from_sequence([acero.Declaration(*one) for one in nodes])
+    read, found = list(dict.fromkeys(keys.values())), []
+    for part in parts:
+        for rows in part.batches(read, COUNTED):
+            columns = {
+                name: rows[column].cast(_plain(rows[column].type))
+                for name, column in keys.items()
+            }
+            columns[NUMBER] = np.ones(len(rows), dtype=np.int64)
+            found.append(_summed(pa.table(columns)))
+            # Kinds of rows that recur are put together before they take much memory.
+            if sum(map(len, found)) > 2 * len(found[0]) + MOST_KINDS:
+                found = [_summed(pa.concat_tables(found))]
+    release_memory()
+    return _summed(pa.concat_tables(found))
+
+
+def _summed(rows: pa.Table) -> pa.Table:
+    """Rows that are equal but for their number, put together."""
+    names = [name for name in rows.column_names if name != NUMBER]
     try:
-        found = plan.to_table()
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        found = rows.group_by(names, use_threads=False).aggregate([(NUMBER, "sum")])
+    except pa.ArrowNotImplementedError as error:
         raise BattlesError(
-            f"One of the columns {read} has values that cannot be counted "
+            f"One of the columns {names} has values that cannot be counted "
             f"({str(error)[:200]}). Convert it to text or numbers."
         ) from None
-    release_memory()
-    return found
+    return found.rename_columns({f"{NUMBER}_sum": NUMBER})

@@ -69,8 +69,6 @@ def fit_rows(
     plans : list of FoldPlan
     """
     everyone, admitted = settings.admitted(drawn)
-    if len(everyone.X.models) == len(admitted.X.models):
-        everyone = admitted
     X = admitted.X
 
     def in_roles(sample: Sample) -> Sample:
@@ -87,7 +85,7 @@ def fit_rows(
     chain = replace(large.full.chain, calibrator=known.calibrated())
     state = HistoryState.assembled(
         replace(large.full, chain=chain),
-        everyone,
+        everyone.X.models,
         fits,
         totals["sums"],
         repeats=(n_splits,) * reader.n_repeats,
@@ -309,8 +307,9 @@ class LargeFit:
         prior, trained = debiaser.weighing_.prior(known.fit, curvature), []
         for of_repeat in sources:
             full = FitOfAllRows.of(
-                known.fit, self._steps(known), of_repeat, known.bounds, prior
+                known.fit, self._steps(known), of_repeat, known.bounds
             )
+            full = replace(full, prior=prior)
             for number in range(reader.n_splits):
                 weights = [rows.training(number) for rows in of_repeat]
                 found = full.refitted(weights)

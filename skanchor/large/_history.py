@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
 from skanchor._battles import HUMAN, as_frame, grouping, split_battles
-from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
 from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules, check_weights_and_groups, treat_ties
@@ -23,14 +21,18 @@ from skanchor._sample.sample import COUNT_COLUMN, Sample, warn_of_unused_counts
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history import AnchorHistory, warn_of_raters
-from skanchor.large._dataset import COUNT, Columns, group_by, open_dataset, parts_of
+from skanchor.large._dataset import (
+    COUNT,
+    Columns,
+    Part,
+    group_by,
+    open_dataset,
+    parts_of,
+)
 from skanchor.large._fit import fit_rows
 from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
-
-MOST_MARKS = 1 << 17
-"""About how many rows are looked at to see whether many are equal."""
 
 
 def fit_history(
@@ -120,7 +122,7 @@ def fit_history(
     how["drop_features"] = drop_features
     with WarningLog() as log:
         parts = parts_of(opened)
-        group = _group_column(opened, dict(columns or {}), groups)
+        group = _group_column(parts, opened.schema, dict(columns or {}), groups)
         names = Columns.of(opened.schema, sample_weight, group, **how)
         if sample_weight is not None and (group or names.features or not rules.counts):
             raise BattlesError(
@@ -132,11 +134,8 @@ def fit_history(
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
             some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
             warn_of_unused_counts(as_frame(some))
-        table = group_by(opened, names.keys)
+        table = group_by(parts, names.keys)
         table = table.sort_by([(key, "ascending") for key in names.keys])
-        if not len(table):
-            files = getattr(opened, "files", [])[:3]
-            raise BattlesError(f"The data set holds no rows {files or ''}".rstrip())
         cells = _in_roles(table, names, rules, human)
         if group is None and not (names.features and len(cells.X.judges)):
             history.fit_sample(cells, None, fingerprints)
@@ -149,8 +148,9 @@ def fit_history(
             samples = _drawn(reader, passes, sample_rows)
             with limited_threads(1):
                 state, plans = fit_rows(settings, *samples, reader, passes)
-            state = replace(state, fingerprints=dict(fingerprints or {}))
-            history = AnchorHistory.from_state(state, anchor, fold_plan=plans)
+            known = tuple((fingerprints or {}).items())
+            state = replace(state, fingerprints=known)
+            history.with_state(state, plans)
     log.issue()
     return history
 
@@ -181,7 +181,10 @@ def _in_roles(table: pa.Table, names: Columns, rules: RowRules, human: Any) -> S
 
 
 def _group_column(
-    opened: ds.Dataset, columns: Mapping[str, str], groups: str | None
+    parts: list[Part],
+    schema: pa.Schema,
+    columns: Mapping[str, str],
+    groups: str | None,
 ) -> str | None:
     """Column of the groups; warn of raters whom errors do not allow for."""
     if groups != grouping.AUTO:
@@ -190,8 +193,8 @@ def _group_column(
     found: dict[str, tuple[str, int]] = {}
     for name in (grouping.RATER_COLUMN, grouping.PROMPT_COLUMN):
         column = own.get(name, name)
-        if column in opened.schema.names:
-            values = group_by(opened, {"value": column})
+        if column in schema.names:
+            values = group_by(parts, {"value": column})
             values = values.filter(pc.is_valid(values["value"]))
             if len(values) and pc.max(values["number"]).as_py() > 1:
                 found[name] = column, len(values)
@@ -205,23 +208,10 @@ def _group_column(
 
 
 # -------------------------------------------------------------------------- the sample
-def sample(
-    reader: Reader, batch: Batch, shares: Array, looked_at: float
-) -> dict[str, Any]:
-    """Rows of a batch that are drawn, and marks by which equal rows are found.
-
-    ``shares`` are those of the rows of each cell that are drawn, and ``looked_at`` is
-    the share of all marks.
-    """
-    cells = reader.sample
-    drawn = np.flatnonzero(reader.draw(batch.unit, 0) < shares[batch.cell])
-    columns = pd.DataFrame(np.hstack([batch.left, batch.right]))
-    columns["unit"] = batch.unit if reader.is_grouped else 0
-    mark = pd.util.hash_pandas_object(columns, index=False).to_numpy()
-    is_judged = cells.counts[batch.cell] & (cells.X.judge[batch.cell] >= 0)
-    some = is_judged & (mark < np.uint64(looked_at * (2**64 - 2**11)))
-    marks = pd.DataFrame({"mark": mark[some], "cell": batch.cell[some]})
-    return {"rows": batch[drawn], "marks": [marks]}
+def sample(reader: Reader, batch: Batch, shares: Array) -> dict[str, list[Batch]]:
+    """Rows of a batch that are drawn; ``shares`` are those of the rows of each cell."""
+    drawn = reader.draw(batch.unit, 0) < shares[batch.cell]
+    return {"rows": [batch.rows(drawn)]}
 
 
 def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sample]:
@@ -242,16 +232,14 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     wanted[~cells.counts] = 0.0
     # Hardly ever are fewer drawn than are wanted; of more, those with least draws stay.
     most = wanted + 4.0 * np.sqrt(wanted) + 4.0 * (wanted > 0)
-    looked_at = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
-    totals = passes.run(sample, reader, most / np.maximum(number, 1), looked_at)
-    _warn_of_equal_rows(pd.concat(totals["marks"]), is_grouped=reader.is_grouped)
-    found = totals["rows"]
+    shares = most / np.maximum(number, 1)
+    found = Batch.joined(passes.run(sample, reader, shares)["rows"])
     draws = pd.Series(reader.draw(found.unit, 0)).groupby(found.cell)
     rank = draws.rank(method="first").to_numpy()
-    found = found[np.flatnonzero(rank <= wanted[found.cell])]
+    found = found.rows(rank <= wanted[found.cell])
     none = np.zeros((len(votes), len(reader.columns.features)))
-    rows = found[np.flatnonzero(judge[found.cell] >= 0)]
-    rows += Batch(votes, votes, none, none)
+    of_votes = Batch(votes, votes, none, none)
+    rows = Batch.joined([found.rows(judge[found.cell] >= 0), of_votes])
     # The rows of a cell stand for all of it.
     size = np.bincount(rows.cell, minlength=len(number))
     number = (number / np.maximum(size, 1))[rows.cell]
@@ -262,17 +250,3 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     codes = np.unique(found.unit, return_inverse=True)[1]
     alone = replace(reader.sampled(found), groups=codes)
     return drawn, check_weights_and_groups(alone)
-
-
-def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
-    """Warn of copies among the rows of judges that were looked at."""
-    share = marks.duplicated().mean() if len(marks) else 0.0
-    # With features of few values, rows are equal by chance.
-    are_apart = is_grouped or marks["mark"].nunique() >= DISTINCT * len(marks)
-    if share > MANY_EQUAL and are_apart:
-        message = (
-            f"About {share:.0%} of the judges' rows equal an earlier one in all "
-            "columns that are read. Copies make errors too short. Drop them, or "
-            "give rows of one prompt the same value in a column 'prompt_id'."
-        )
-        warn(DataWarning(message, code="equal-rows"))

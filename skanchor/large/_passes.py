@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
@@ -24,8 +24,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.large._dataset import Columns, Part
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(NamedTuple):
     """Rows of one batch.
 
     Attributes
@@ -43,17 +42,14 @@ class Batch:
     left: Array
     right: Array
 
-    @property
-    def columns(self) -> list[NDArray[Any]]:
-        """All of them, in their order."""
-        return [getattr(self, one.name) for one in fields(self)]
+    def rows(self, places: NDArray[Any]) -> Batch:
+        """Some of the rows, by place or mask."""
+        return Batch(*(column[places] for column in self))
 
-    def __getitem__(self, rows: NDArray[Any]) -> Batch:
-        return Batch(*(column[rows] for column in self.columns))
-
-    def __add__(self, other: Batch) -> Batch:
-        pairs = zip(self.columns, other.columns, strict=True)
-        return Batch(*map(np.concatenate, pairs))
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """Rows of several batches, one after the other."""
+        return cls(*map(np.concatenate, zip(*batches, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +109,7 @@ class Reader:
         return (np.array(draws) * self.n_splits).astype(np.intp)
 
     def batches(self, part: Part) -> Iterator[Batch]:
-        """Read a part."""
+        """Read a part; refuse rows of judges that lack a feature."""
         columns, start = self.columns, part.start
         values = [pa.array(column.unique()) for column in self.keys.columns]
         cells = pd.Index(_codes(self.keys, values))
@@ -131,32 +127,32 @@ class Reader:
             for k, pair in enumerate(columns.features.values()):
                 for side, name in zip(features, pair, strict=True):
                     side[k] = table[name].to_numpy()
-            used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
-            self._check(features, used, part)
+            # What is missing is missing in the extremes, too.
+            extremes = features.min(initial=0.0), features.max(initial=0.0)
+            if not np.abs(extremes).max() <= LARGEST:
+                self._check(features, cell, part)
             yield Batch(cell, unit, *features.transpose(0, 2, 1))
 
-    def _check(self, features: Array, used: NDArray[np.bool_], part: Part) -> None:
-        """Refuse rows of judges that lack a feature; set missing ones to zero."""
-        # What is missing is missing in the minimum, too.
-        low, high = features.min(initial=0.0), features.max(initial=0.0)
-        if -LARGEST <= low and high <= LARGEST:
-            return
-        sound = np.abs(features) <= LARGEST
-        bad = np.any(~sound & (used | ~np.isnan(features)), axis=0)
-        rows = np.flatnonzero(bad.any(axis=0))
+    def _check(self, features: Array, cell: NDArray[np.intp], part: Part) -> None:
+        """Refuse odd features of rows of judges; set those of other rows to zero."""
+        odd = ~(np.abs(features) <= LARGEST)
+        used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
+        bad = odd & (used | ~np.isnan(features))
+        rows = np.flatnonzero(bad.any(axis=(0, 1)))
         if len(rows):
-            name = list(self.columns.features)[int(np.argmax(bad[:, rows[0]]))]
+            first = bad[..., rows[0]].any(axis=0).argmax()
+            name = list(self.columns.features)[first]
             raise BattlesError(
                 f"Feature {name!r} is missing, infinite or too large in {len(rows)} "
                 f"rows of a batch of {part.name}, the first is row {rows[0]} of the "
                 "batch. Fill the values or drop the rows."
             )
-        features[~sound] = 0.0
+        features[odd] = 0.0
 
 
 def _codes(table: pa.Table, values: Sequence[pa.Array]) -> NDArray[np.int64]:
     """The values of each row as one number, -1 where one is not among them."""
-    code, lost = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=bool)
+    code, lost = np.zeros((2, len(table)), dtype=np.int64)
     for column, known in zip(table.columns, values, strict=True):
         at = pc.index_in(column.cast(known.type), known).fill_null(-1).to_numpy()
         lost |= at < 0
@@ -174,14 +170,14 @@ class Passes:
         The data set.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
-    digests : list of int
+    digests : dict of int to int
         Checksums of the parts by the first pass.
     """
 
     parts: list[Part]
     n_jobs: int | None
     verbose: int
-    digests: list[int] = field(default_factory=list)
+    digests: dict[int, int] = field(default_factory=dict)
 
     def run(self, task: Callable[..., dict[Any, Any]], *args: Any) -> dict[Any, Any]:
         """Add up, in their order, what a task finds in the batches of all parts.
@@ -190,13 +186,11 @@ class Passes:
         ``+``, by name.
         """
         jobs = [(task, args, part) for part in self.parts]
-        totals: dict[Any, Any] = {}
         how: dict[str, Any] = {"verbose": self.verbose, "description": task.__name__}
         done = stream_plan(_of_part, jobs, n_jobs=self.n_jobs, **how)
+        totals: dict[Any, Any] = {}
         for number, (found, mark) in enumerate(done):
-            if number == len(self.digests):
-                self.digests.append(mark)
-            if mark != self.digests[number]:
+            if self.digests.setdefault(number, mark) != mark:
                 raise changed(self.parts[number])
             _gain(totals, found)
         return totals
@@ -206,15 +200,13 @@ def _of_part(
     task: Callable[..., dict[Any, Any]], args: Any, part: Part
 ) -> tuple[dict[Any, Any], int]:
     """What a task finds in a part, and the checksum of its rows."""
-    reader, *others = args
+    (reader, *others), mark = args, 0
     totals: dict[Any, Any] = {}
-    mark = 0
     for batch in reader.batches(part):
-        columns = [batch.cell, batch.unit]
         # Sums show any changed feature, and some rows whether rows change places.
-        for side in (batch.left, batch.right):
-            columns += [side[::16], side.sum(axis=0)]
-        for one in columns:
+        sides = batch.left, batch.right
+        some = [side[::16] for side in sides] + [side.sum(axis=0) for side in sides]
+        for one in (batch.cell, batch.unit, *some):
             mark = crc32(np.ascontiguousarray(one).tobytes(), mark)
         _gain(totals, task(reader, batch, *others))
     release_memory()
@@ -332,10 +324,10 @@ class ExpandedRows:
         """
         left = self.total.sum() - self.total[number]
         if not left > 0.0:
+            who = f"judge number {self.source}" if self.source else "people"
             raise ValueError(
-                f"Fold {number}: a training set keeps no row of "
-                f"{f'judge number {self.source}' if self.source else 'people'}; use "
-                "fewer folds or add rows."
+                f"Fold {number}: a training set keeps no row of {who}; use fewer folds "
+                "or add rows."
             )
         weight = np.full(len(self.total), self.total.sum() / left)
         weight[number] = 0.0

@@ -9,21 +9,10 @@ import pytest
 from baseline_fits import with_votes
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline
 
-from skanchor import AnchorPipeline, JudgeCalibrator, SourceKFold
-from skanchor.baselines import (
-    BASELINES,
-    DirectScore,
-    HistoricalPPR,
-    HumanOnly,
-    JointBTL,
-    Oracle,
-    PerJudgeBTL,
-)
-from skanchor.bias import LinearBias
-from skanchor.exceptions import BattlesError, BoundWarning
+from skanchor import JudgeCalibrator
+from skanchor.baselines import BASELINES, HumanOnly, Oracle, PerJudgeBTL
+from skanchor.exceptions import BoundWarning
 from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 from skanchor.simulation import simulate_battles
 
@@ -140,37 +129,6 @@ def test_several_new_models_and_a_position_effect(name):
     estimates = pd.Series(both.result_.estimates, both.models_)
     expected = alone.result_.estimates
     assert_allclose(estimates[alone.models_], expected, atol=1e-8)
-
-
-def test_judges_without_history_are_left_out_and_told(data):
-    X = data.X.copy()
-    arrivals = (X.model_a == "new-model") | (X.model_b == "new-model")
-    X.loc[arrivals & (X.judge == "judge-1"), "judge"] = "stranger"
-    with pytest.warns(UserWarning, match="'stranger' has 0 historical rows"):
-        DirectScore().fit(X, data.y)
-    X.loc[arrivals, "judge"] = "stranger"
-    with pytest.raises(BattlesError, match="no comparison by a calibrated judge"):
-        DirectScore().fit(X, data.y)
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_swap_in_with_one_argument_and_search_over_methods(data):
-    methods = [
-        AnchorPipeline(cv=3, random_state=0),
-        DirectScore(),
-        JointBTL(),
-        HistoricalPPR(),
-    ]
-    search = GridSearchCV(
-        Pipeline([("method", DirectScore())]),
-        {"method": methods},
-        cv=SourceKFold(3, random_state=0),
-        error_score="raise",
-    ).fit(data.X, (data.y > 0.4).astype(int))
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert type(search.best_params_["method"]) in (AnchorPipeline, DirectScore)
-    nested = DirectScore().set_params(calibrator__bias__alpha=0.1)
-    assert isinstance(nested.calibrator.bias, LinearBias)
 
 
 # -------------------------------------------------------------------------- the oracle

@@ -12,19 +12,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from skanchor import BTLRegressor, JudgeCalibrator
-from skanchor.baselines import (
-    HumanOnly,
-    JointBTL,
-    JointMLE,
-    JudgeAwareBTL,
-    Oracle,
-)
+from skanchor.baselines import HumanOnly, JointBTL, JointMLE, JudgeAwareBTL, Oracle
 from skanchor.bias import BoostedBias
-from skanchor.exceptions import (
-    BattlesError,
-    ConvergenceWarning,
-    SkanchorWarning,
-)
+from skanchor.exceptions import BattlesError, ConvergenceWarning, SkanchorWarning
 from skanchor.simulation import simulate_battles
 
 

@@ -9,12 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit
 
 from skanchor import BTLRegressor
-from skanchor.baselines import (
-    HistoricalPPR,
-    JudgeArenaElo,
-    LogisticJudge,
-    PerJudgeBTL,
-)
+from skanchor.baselines import HistoricalPPR, JudgeArenaElo, LogisticJudge, PerJudgeBTL
 
 
 def test_per_judge_btl(data):

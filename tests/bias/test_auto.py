@@ -1,23 +1,15 @@
 """The choice among learners, learners of a user's own, and what must be refused."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from tables import biased, scored
 
-from skanchor import (
-    AnchorPipeline,
-    JudgeCalibrator,
-)
+from skanchor import JudgeCalibrator
 from skanchor._battles import FeaturePairs
-from skanchor.bias import AutoBias, BiasLearner, BoostedBias, LinearBias
-from skanchor.exceptions import LearnerError
+from skanchor.bias import AutoBias, BoostedBias, LinearBias
 
 # Small tables cross thresholds that are not at issue here.
 pytestmark = pytest.mark.filterwarnings(
@@ -84,34 +76,6 @@ def test_weights_take_the_pick_of_the_calibrator():
     assert found["judge-2"] is other
 
 
-def test_pipeline_chooses_once_and_reports():
-    data = biased(2)
-    auto = AutoBias(["linear", QUICK])
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(
-            {"judge-1": auto, "judge-2": "linear"}, position_effect=False
-        ),
-        cv=3,
-        random_state=0,
-    ).fit(data.X, data.y)
-    table = anchor.summary()
-    picked = anchor.calibrator_.choices_["picked"]
-    assert picked.index.tolist() == ["judge-1"]
-    assert table.loc["judge-1", "bias"] == picked["judge-1"]
-    assert table["loss linear"].notna().tolist() == [True, False]
-    # The Riesz weights use the same class.
-    learner = anchor.debiaser_.learner["judge-1"]
-    assert isinstance(learner, type(anchor.calibrator_.biases_["judge-1"]))
-    plain = AnchorPipeline(
-        calibrator=JudgeCalibrator(
-            {"judge-1": learner, "judge-2": "linear"}, position_effect=False
-        ),
-        cv=anchor.fold_plan_,
-    ).fit(data.X, data.y)
-    assert_allclose(plain.scores_, anchor.scores_, atol=1e-9)
-    assert_allclose(plain.standard_errors_, anchor.standard_errors_, atol=1e-9)
-
-
 def test_squared_losses_are_in_shares_of_the_targets_spread():
     rng = np.random.default_rng(1)
     left, right = rng.normal(size=(2, 300, 2))
@@ -141,63 +105,3 @@ def test_refused_lists():
             AutoBias(bad, loss="squared").fit(x, y)
     with pytest.raises(ValueError, match="n_splits"):
         AutoBias(["linear"], n_splits=1, loss="squared").fit(x, y)
-
-
-def test_documented_learner_of_thirty_lines():
-    page = Path(__file__).parents[2] / "docs" / "howto" / "features.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
-    [code] = [block for block in blocks if "class KernelBias" in block]
-    space = {}
-    exec(code, space)
-    learner = space["KernelBias"]()
-    assert isinstance(learner, BiasLearner)
-    body = code.split("class KernelBias")[1]
-    assert len([line for line in body.splitlines() if line.strip()]) <= 30
-    data = biased(4, bias="curved", rho=1.0)
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(learner), cv=3, random_state=0
-    ).fit(data.X, data.y)
-    plain = JudgeCalibrator().fit(scored(data.X, data.y), data.y)
-    mine = anchor.calibrator_
-    assert mine.score(scored(data.X, data.y), data.y) > plain.score(
-        scored(data.X, data.y), data.y
-    )
-    assert abs(anchor.scores_.iloc[0] - 0.5) < 4 * anchor.standard_errors_.iloc[0]
-
-
-class Broken(BaseEstimator):
-    """Returns something that cannot be used."""
-
-    def __init__(self, kind="nan", loss="logistic"):
-        self.kind = kind
-        self.loss = loss
-
-    def fit(self, X, y, sample_weight=None, *, parametric=None, bounds=None,
-            start=None):  # fmt: skip
-        width = 0 if parametric is None else parametric.shape[1]
-        value = np.nan if self.kind == "coef" else 1.0
-        self.parametric_coef_ = np.full(width, value)
-        self.shape_ = y.shape[1:]
-        return self
-
-    def contrast(self, X):
-        bad = self.kind == "nan" or (self.kind == "riesz" and self.loss == "squared")
-        rows = 3 if self.kind == "short" else len(X)
-        return np.full((rows, *self.shape_), np.nan if bad else 0.0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "fault"),
-    [
-        ("nan", "judge 'judge-1', Broken, returned .* not finite"),
-        ("short", r"judge 'judge-1', Broken, returned shape \(3,\)"),
-        ("coef", "judge 'judge-1', Broken, must store 2 finite"),
-        ("riesz", "learner of the Riesz weights returned NaN"),
-    ],
-)
-def test_learners_that_return_nonsense(kind, fault):
-    data = biased(5)
-    with pytest.raises(LearnerError, match=fault):
-        AnchorPipeline(
-            calibrator=JudgeCalibrator(Broken(kind)), cv=3, random_state=0
-        ).fit(data.X, data.y)

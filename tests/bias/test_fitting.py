@@ -2,82 +2,19 @@
 
 import numpy as np
 import pytest
-from learners import Wrapped
 from sklearn.compose import ColumnTransformer
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-)
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from tables import biased, scored
 
-from skanchor import (
-    AnchorPipeline,
-    JudgeCalibrator,
-)
-from skanchor._battles import FeaturePairs
-from skanchor.bias import BoostedBias, LinearBias
-from skanchor.bias.fitting import TrainingRows, fit_learner
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import LinearBias
 from skanchor.exceptions import LearnerError
-from skanchor.simulation import simulate_battles
 
 # Small tables cross thresholds that are not at issue here.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skanchor.exceptions.DiagnosticWarning",
     "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
 )
-
-
-def test_derived_seeds_include_those_of_parts():
-    pairs = FeaturePairs(*np.random.default_rng(0).normal(size=(2, 40, 2)))
-    rows = TrainingRows(pairs, np.arange(40) % 2.0, np.ones(40), np.ones((40, 0)))
-
-    def seeds(seed_offset, seed=3):
-        tree = DecisionTreeRegressor(random_state=5)
-        learner = BoostedBias(tree, max_rounds=1, random_state=seed)
-        fit_learner(learner, rows, "j", seed_offset=seed_offset)
-        return learner.random_state, learner.weak_learner.random_state
-
-    assert seeds(0) == (3, 5)
-    assert seeds(1) == seeds(1)
-    found = [seed for offset in (1, 2, 3) for seed in seeds(offset)]
-    assert len(set(found)) == 6 and all(0 <= seed < 2**31 for seed in found)
-    assert seeds(1, seed=None)[0] is None
-    assert seeds(1, seed=4)[0] != seeds(1)[0]
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_every_fold_draws_anew():
-    data = simulate_battles(600, 100, random_state=0)
-    options = {"cv": 2, "n_repeats": 2, "item_effects": None, "random_state": 0}
-    options["historical_fit"] = "two-step"
-    heard = []
-
-    class Seeded(Wrapped):
-        def __init__(self, act="", random_state=0, loss="logistic"):
-            super().__init__(act, loss)
-            self.random_state = random_state
-
-        def fit(self, *args, **kwargs):
-            heard.append((self.loss, self.random_state))
-            return super().fit(*args, **kwargs)
-
-    def run():
-        heard.clear()
-        calibrator = JudgeCalibrator(bias=Seeded())
-        AnchorPipeline(calibrator=calibrator, **options).fit(data.X, data.y)
-        return {
-            loss: [seed for kind, seed in heard if kind == loss]
-            for loss in ("logistic", "squared")
-        }
-
-    first = run()
-    # The fit on all rows keeps the seed; all judges (and both inner folds) share one.
-    for loss, n_fits in (("logistic", 3), ("squared", 6)):
-        seeds = first[loss]
-        assert seeds[:n_fits] == [0] * n_fits
-        assert len(seeds) == 5 * n_fits and len(set(seeds)) == 5
-    assert run() == first
 
 
 def test_width_of_a_feature_map_may_change_between_fits_only():

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from learners import check_last_stage
+from learners import check_last_stage, make_pairs, true_logits
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.base import clone
@@ -40,22 +40,6 @@ def of(learners):
 
 every_learner = pytest.mark.parametrize("learner", of(LINEAR | FLEXIBLE))
 flexible_learners = pytest.mark.parametrize("learner", of(FLEXIBLE))
-
-
-def make_pairs(seed=0, n=400, d=3):
-    """Pairs, a parametric column, outcomes and weights; the bias is curved."""
-    rng = np.random.default_rng(seed)
-    pairs = FeaturePairs(*(rng.normal(size=(2, n, d)) + 0.3))
-    delta = rng.normal(size=(n, 1))
-    y = (rng.random(n) < expit(true_logits(pairs, delta))) * 1.0
-    return pairs, delta, y, rng.exponential(size=n)
-
-
-def true_logits(pairs, delta):
-    first, second = (
-        np.sin(2 * x[:, 0]) + x[:, 1] ** 2 / 2 for x in (pairs.left, pairs.right)
-    )
-    return 1.3 * delta[:, 0] + first - second
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])

@@ -2,15 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._battles import FeaturePairs
 from skanchor.bias import NetworkBias
-from skanchor.simulation import simulate_battles
 
 pytestmark = [
     pytest.mark.torch,
@@ -53,41 +50,20 @@ def make_body(n_features):
 
 
 @pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"module__depth": 2, "max_epochs": 8},
-        {"module": make_body},
-    ],
-    ids=["default", "deep", "user's"],
+    "params", [{}, {"module": make_body}], ids=["default", "user's"]
 )
 def test_threads_change_nothing(params):
     rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(2, 500, 3))
-    pairs, y = FeaturePairs(left, right), rng.integers(2, size=500) * 1.0
+    left, right = rng.normal(size=(2, 200, 3))
+    pairs, y = FeaturePairs(left, right), rng.integers(2, size=200) * 1.0
 
     def contrast(seed):
-        net = NetworkBias(**{"max_epochs": 3, **params}, random_state=seed)
+        net = NetworkBias(**{"max_epochs": 2, "alpha": 1.0} | params, random_state=seed)
         return net.fit(pairs, y).contrast(pairs)
 
-    seeds = [0, 1, 2] * 3
+    seeds = [0, 1] * 2
     alone = [contrast(seed) for seed in seeds]
     assert not np.allclose(alone[0], alone[1])
     with ThreadPoolExecutor(4) as pool:
         pooled = list(pool.map(contrast, seeds))
-    jobs = (joblib.delayed(contrast)(seed) for seed in seeds)
-    joined = joblib.Parallel(4, backend="threading")(jobs)
-    for found in (pooled, joined):
-        assert_array_equal(found, alone)
-
-
-def test_a_chain_in_threads_gives_one_answer():
-    data = simulate_battles(600, 80, n_models=4, n_judges=2, random_state=3)
-    net = NetworkBias(max_epochs=2, module__width=8)
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(net), cv=3, item_effects=None, random_state=0
-    )
-    alone = anchor.fit(data.X, data.y).leaderboard()
-    with joblib.parallel_config(backend="threading", n_jobs=3):
-        threaded = anchor.fit(data.X, data.y).leaderboard()
-    assert threaded.equals(alone)
+    assert_array_equal(pooled, alone)

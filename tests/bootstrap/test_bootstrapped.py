@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor.baselines import (
-    HistoricalPPI,
-    MeanShift,
-)
+from skanchor.baselines import HistoricalPPI, MeanShift
 from skanchor.bootstrap import Bootstrapped
 from skanchor.exceptions import SeparationWarning
 from skanchor.simulation import simulate_battles
@@ -15,7 +12,7 @@ from skanchor.simulation import simulate_battles
 
 def test_bootstrapped_offers_what_anchor_offers(data):
     X = data.X.assign(prompt=np.arange(len(data.y)) // 2)
-    method = Bootstrapped(HistoricalPPI(), 60, random_state=0)
+    method = Bootstrapped(HistoricalPPI(), 20, random_state=0)
     fit = method.fit(X, data.y, groups="prompt")
     inner = HistoricalPPI().fit(X, data.y)
     assert_allclose(fit.scores_, inner.scores_)

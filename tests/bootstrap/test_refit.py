@@ -8,18 +8,8 @@ from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.preprocessing import PolynomialFeatures
 
-from skanchor import BTLRegressor, JudgeCalibrator
-from skanchor.baselines import (
-    BASELINES,
-    DirectScore,
-    HistoricalPPI,
-    IPWOnly,
-    JointBTL,
-    JointMLE,
-    MeanShift,
-    PerJudgeBTL,
-    SoftElo,
-)
+from skanchor import JudgeCalibrator
+from skanchor.baselines import BASELINES, DirectScore, JointBTL, PerJudgeBTL, SoftElo
 from skanchor.bias import LinearBias
 from skanchor.bootstrap import bootstrap
 from skanchor.exceptions import DataWarning
@@ -61,42 +51,17 @@ def test_refits_are_fits_with_the_weights_of_the_resample(name, data):
     assert gaps.max() > 0.01
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        MeanShift(calibrator=JudgeCalibrator(position_effect=False)),
-        DirectScore(btl=BTLRegressor(alpha=0.01)),
-        IPWOnly(clip=2.0),
-        # A penalty for each of the three features.
-        DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
-        JointMLE(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
-    ],
-    ids=["position", "btl-ridge", "clip", "ridges", "joint-ridges"],
-)
-@QUIET
-def test_settings_reach_the_refits(method, data):
-    # Of a single group each resample is the table, and its weights are one.
-    whole = np.zeros(len(data.y))
-    refits = bootstrap(
-        method, data.X, data.y, groups=whole, n_resamples=2, random_state=1
-    )
-    found = estimates(method, data.X, data.y)
-    assert_allclose(refits.replicates, np.tile(found, (2, 1)), atol=1e-6)
-    # The settings do change the scores.
-    plain = estimates(type(method)(), data.X, data.y)
-    assert np.abs(found - plain).max() > 1e-5
-
-
 def test_seeds_do_not_depend_on_n_jobs_or_number(data):
     def refitted(seed, number, **options):
         options |= dict(random_state=seed, n_resamples=number)
-        return bootstrap(HistoricalPPI(), data.X, data.y, **options).replicates
+        return bootstrap(JointBTL(), data.X, data.y, **options).replicates
 
+    # A block of this table has 64 resamples.
     one = refitted(5, 70)
     with joblib.parallel_config("threading"):
         assert_allclose(refitted(5, 70, n_jobs=2), one, rtol=0, atol=0)
     assert_allclose(refitted(5, 30), one[:30], atol=1e-12)
-    assert np.abs(refitted(6, 30) - one[:30]).max() > 0.01
+    assert np.abs(refitted(6, 2) - one[:2]).max() > 0.01
 
 
 def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
@@ -116,12 +81,10 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
     assert np.isfinite(refits.conf_int()).all(axis=None)
 
 
-@pytest.mark.parametrize(
-    "bad", [{"n_resamples": bad} for bad in (1, 2.5, True)] + [{"weights": "count"}]
-)
-def test_what_bootstrap_refuses(bad, data):
-    with pytest.raises(ValueError, match=f"'{next(iter(bad))}' parameter of bootstrap"):
-        bootstrap(JointBTL(), data.X, data.y, **bad)
+@pytest.mark.parametrize("bad", [1, 2.5, True])
+def test_bad_numbers(bad, data):
+    with pytest.raises(ValueError, match="n_resamples must be"):
+        bootstrap(JointBTL(), data.X, data.y, n_resamples=bad)
 
 
 def test_progress_goes_to_the_error_stream(data, capsys):

@@ -6,9 +6,7 @@ import pytest
 
 from skanchor._battles import decide_roles
 from skanchor._sample.sample import Sample
-from skanchor.baselines import (
-    JointBTL,
-)
+from skanchor.baselines import JointBTL
 from skanchor.bootstrap import Resampler, bootstrap
 
 
@@ -56,13 +54,13 @@ def test_groups_widen_the_errors_of_repeated_rows(data):
     X = pd.concat([data.X] * 4, ignore_index=True)
     y = np.tile(data.y, 4)
     prompt = np.tile(np.arange(len(data.y)), 4)
-    options = dict(n_resamples=200, random_state=0)
+    options = dict(n_resamples=100, random_state=0)
     once = bootstrap(JointBTL(), data.X, data.y, **options)
     rows = bootstrap(JointBTL(), X, y, **options)
     prompts = X.assign(prompt=prompt)
     whole = bootstrap(JointBTL(), prompts, y, groups="prompt", **options)
-    # The error of an error from 200 resamples is 5 %.
+    # The error of an error from 100 resamples is 7 %.
     ratio = rows.standard_errors / once.standard_errors
-    assert ((ratio > 0.4) & (ratio < 0.6)).all()
+    assert ((ratio > 0.38) & (ratio < 0.64)).all()
     ratio = whole.standard_errors / once.standard_errors
     assert ((ratio > 0.8) & (ratio < 1.25)).all()

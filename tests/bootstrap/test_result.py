@@ -15,7 +15,7 @@ from skanchor.bootstrap import Bootstrapped, bootstrap
 
 
 def test_limits_are_the_quantiles_they_say(data):
-    refits = bootstrap(DirectScore(), data.X, data.y, n_resamples=100, random_state=0)
+    refits = bootstrap(DirectScore(), data.X, data.y, n_resamples=40, random_state=0)
     new = refits.models.tolist().index("new-model")
     t, values = refits.estimates[new], refits.replicates[:, new]
     low, high = np.quantile(values, [0.05, 0.95])
@@ -34,14 +34,14 @@ def test_limits_are_the_quantiles_they_say(data):
 
 def test_errors_agree_with_the_sandwich_and_methods_share_resamples(data):
     for method in (JointBTL(), JointMLE()):
-        refits = bootstrap(method, data.X, data.y, n_resamples=200, random_state=0)
+        refits = bootstrap(method, data.X, data.y, n_resamples=100, random_state=0)
         sandwich = refits.estimator.result_.all_standard_errors
         ratio = (refits.standard_errors / sandwich)["new-model"]
-        # The error of an error from 200 resamples is 5 %.
-        assert 0.8 < ratio < 1.2, method
+        # The error of an error from 100 resamples is 7 %.
+        assert 0.75 < ratio < 1.25, method
     new = []
     for method in (DirectScore(), HistoricalPPI()):
-        refits = bootstrap(method, data.X, data.y, n_resamples=100, random_state=0)
+        refits = bootstrap(method, data.X, data.y, n_resamples=40, random_state=0)
         new.append(refits.replicates[:, refits.is_new].ravel())
     assert np.corrcoef(*new)[0, 1] > 0.8
 

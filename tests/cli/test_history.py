@@ -12,7 +12,6 @@ import pytest
 
 from skanchor import AnchorHistory, AnchorPipeline, judge_fingerprint
 from skanchor.datasets import load_demo
-from skanchor.io import read_battles
 
 FAST = ["--set", "cv=3"]
 NEW = "ivory-lynx"
@@ -35,42 +34,6 @@ def arrivals(tmp_path_factory):
     path = tmp_path_factory.mktemp("arrivals") / "arrivals.csv"
     frame[late].to_csv(path, index=False)
     return path
-
-
-def test_build_leaves_new_models_to_place(run, battles, tmp_path):
-    path = tmp_path / "history"
-    build = ["history", "build", battles, *FAST, "--output", path]
-    code, out, err = run(*build)
-    assert (code, out) == (0, "")
-    assert (
-        "rows of models without human votes ['ivory-lynx', 'jade-finch'] are no history"
-        in err[0]
-    )
-    assert NEW not in AnchorHistory.load(path).models_
-    code, _, err = run(*build)
-    assert code == 2 and "exists; write over it with --force" in err[-1]
-    assert run(*build, "--force")[0] == 0
-
-
-def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
-    code, out, err = run("history", "place", file, arrivals)
-    assert (code, err) == (0, [])
-    assert any(NEW in line for line in out.splitlines())
-    # It says why the numbers are not exactly those of a fit of all rows.
-    assert "Folds: those of the history." in " ".join(out.split())
-    code, out, _ = run("history", "place", file, arrivals, "--json", "--level", ".9")
-    found = json.loads(out)
-    assert found["level"] == 0.9
-    assert [one["model"] for one in found["models"] if one["is_new"]] == [NEW]
-    X = read_battles(arrivals)
-    y = X.pop("winner")
-    favours = AnchorHistory.load(file).place(X, y).breakdown(level=0.9)
-    sizes = [row["gamma_sign"] for row in found["favours"]]
-    assert sizes == pytest.approx(favours["gamma_sign"].tolist())
-    assert {"judge", "sensitivity_z"} <= set(found["judges"][0])
-    path = tmp_path / "board.csv"
-    assert run("history", "place", file, arrivals, "--output", path)[0] == 0
-    assert NEW in path.read_text()
 
 
 def test_show_says_what_is_kept(run, file):

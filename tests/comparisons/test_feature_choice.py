@@ -1,6 +1,5 @@
 """Features are chosen: what smells of the outcome is left out and told."""
 
-import pickle
 import warnings
 
 import pandas as pd
@@ -8,14 +7,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skanchor import AnchorPipeline, Comparisons, split_battles
-from skanchor._battles import Inputs
+from skanchor import Comparisons, split_battles
 from skanchor._battles.features import declared, smells_of_outcome, without_declaration
-from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.reports import to_dict
-from skanchor.reports.facts import Facts
-from skanchor.reports.text import ranking
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -108,45 +102,3 @@ def test_half_a_pair_is_no_obstacle_to_a_choice():
 def test_impossible_choices(choice, message):
     with pytest.raises(BattlesError, match=message):
         split_battles(TABLE, **choice)
-
-
-@pytest.fixture(scope="module")
-def anchor():
-    X, y = load_demo(return_X_y=True)
-    X = X.assign(score_a=1.0, score_b=2.0)
-    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
-    with pytest.warns(DataWarning, match="score_a and score_b are left out"):
-        return anchor.fit(X, y, groups="prompt_id")
-
-
-def test_the_result_knows_what_was_used(anchor):
-    assert anchor.features_.tolist() == ["length", "markdown"]
-    used = anchor.result_.inputs
-    assert used == Inputs(
-        ("length", "markdown"), ("score_a", "score_b"), "prompt_id", n_ties=769
-    )
-    assert pickle.loads(pickle.dumps(anchor.result_)).inputs == used
-    text = ranking(Facts(anchor)).to_text()
-    for line in (
-        "Features: length, markdown.",
-        "Columns ignored: score_a, score_b.",
-        "Groups: prompt_id.",
-    ):
-        assert line in text.splitlines()
-    assert to_dict(anchor)["inputs"] == {
-        "features": ["length", "markdown"],
-        "ignored": ["score_a", "score_b"],
-        "groups": "prompt_id",
-        "weights": None,
-        "counted": False,
-        "style_controlled": False,
-        "context": None,
-        "mix": [],
-        "all_human": False,
-        "n_raters": 0,
-        "by_rater": False,
-        "ties": "half",
-        "n_ties": 769,
-        "n_both_bad": 0,
-        "n_groups": 1157,
-    }

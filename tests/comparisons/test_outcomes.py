@@ -40,24 +40,6 @@ def test_fractions_are_preferences():
 
 
 @pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (["model_a", "A", "tie", "B"], r"\['A', 'B'\].*first in row 1"),
-        (["model_a", None, "tie"], "1 missing outcome, the first in row 1"),
-        ([0.0, np.nan, 1.0], "row 1"),
-        ([0, 1, 2], "row 2 has"),
-        ([-0.1, 1], "row 0 has"),
-        (["model_a", 1], "all labels or all numbers"),
-        ([[0, 1], [1, 0]], "should be a 1d array"),
-    ],
-)
-def test_bad_outcomes(y, message):
-    y = np.array(y, dtype=object) if "all labels" in message else y
-    with pytest.raises(ValueError, match=message):
-        Outcomes.encode(y, named=True)
-
-
-@pytest.mark.parametrize(
     ("y", "first"),
     [
         (["no", "yes", "no"], "yes"),

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing
 from tables import assert_same, columns_of
 
 from skanchor import Comparisons
@@ -40,12 +38,8 @@ def test_slicing_keeps_vocabulary_and_roles(rows):
     X = learned()
     X.logits(), X.by_judge(1), X.involves_new, X.is_usable
     cut = X[rows]
-    at = np.arange(6)[
-        rows
-        if not isinstance(rows, list)
-        else np.array(rows, dtype=(bool if rows and isinstance(rows[0], bool) else int))
-    ]
-    at = np.atleast_1d(at)
+    index = np.array(rows, dtype=None if rows else int) if type(rows) is list else rows
+    at = np.atleast_1d(np.arange(6)[index])
     assert len(cut) == len(at)
     assert_array_equal(cut.models, X.models)
     assert_array_equal(cut.judges, X.judges)
@@ -58,18 +52,6 @@ def test_slicing_keeps_vocabulary_and_roles(rows):
     of_judge = cut.by_judge(1)
     assert_array_equal(of_judge.left, cut.left[of_judge.rows])
     assert_array_equal(np.sort(of_judge.rows), np.flatnonzero(cut.judge == 1))
-
-
-def test_scikit_learn_slices():
-    X = learned()
-    rows = np.array([5, 2])
-    assert_same(_safe_indexing(X, rows), X[rows])
-    assert_same(_safe_indexing(X, rows.tolist()), X[rows])
-    mask = np.array([True, True, False, False, True, False])
-    assert_same(_safe_indexing(X, mask), X[mask])
-    train, test, y_train, y_test = train_test_split(X, np.arange(6), random_state=0)
-    assert_same(train, X[y_train])
-    assert_same(test, X[y_test])
 
 
 @pytest.mark.parametrize(

@@ -7,37 +7,7 @@ from numpy.testing import assert_array_equal
 from tables import KINDS, columns_of, kinds
 
 from skanchor import Comparisons, split_battles
-from skanchor._battles import Outcomes
 from skanchor.exceptions import BattlesError
-
-
-@kinds
-def test_split_battles_renames(kind):
-    data = columns_of(winner=["model_a", "tie", "model_b"] * 2)
-    names = {"model_a": "left", "model_b": "right", "judge": "voter",
-             "winner": "verdict", "x_a": "len_left", "x_b": "len_right"}  # fmt: skip
-    given_data = {names.get(k, k): v for k, v in data.items()}
-    given_data["voter"] = ["crowd" if v == "human" else v for v in given_data["voter"]]
-    table = KINDS[kind](given_data)
-    back = {new: old for old, new in names.items()}
-    X, y = split_battles(table, columns=back, human="crowd")
-    assert type(X) is type(table)
-    expected, labels = split_battles(KINDS[kind](data))
-    assert "winner" not in [str(c) for c in getattr(X, "column_names", X.columns)]
-    a, b = Comparisons.from_battles(X), Comparisons.from_battles(expected)
-    assert_array_equal(a.judge, b.judge)
-    assert_array_equal(a.judges, b.judges)
-    assert_array_equal(a.left, b.left)
-    assert sorted(a.feature_names) == sorted(b.feature_names)
-    for outcome in (y, labels):
-        assert Outcomes.encode(outcome, named=True).values.tolist() == [1, 0.5, 0] * 2
-    with pytest.raises(BattlesError, match=r"the human labels \['people'\]"):
-        split_battles(table, columns=back, human="people")
-    without = {name: v for name, v in given_data.items() if name != "verdict"}
-    with pytest.raises(BattlesError, match=r"lacks the columns \['winner', 'model_a'"):
-        split_battles(KINDS[kind](without))
-    with pytest.raises(BattlesError, match=r"lacks the columns \['nowhere'\]"):
-        split_battles(table, columns={"nowhere": "winner"})
 
 
 @kinds

@@ -1,10 +1,7 @@
 """The bundled table is the one that the package says it made."""
 
-import numpy as np
-import pandas as pd
 from demo_table import make_demo
 from numpy.testing import assert_allclose
-from scipy.special import expit
 
 from skanchor.datasets import load_demo
 
@@ -37,25 +34,3 @@ def test_demo_contents():
     assert every == set(demo.true_scores.index)
     assert set(X["judge"]) == {"human", *demo.true_sensitivities.index}
     assert_allclose(demo.true_scores.drop(demo.new_models).mean(), 0, atol=1e-12)
-
-
-def test_arrays():
-    demo = load_demo(as_frame=False)
-    assert demo.frame is None
-    assert isinstance(demo.data, np.ndarray) and demo.data.shape == (4000, 8)
-    X, y = load_demo(return_X_y=True, as_frame=False)
-    assert (demo.data == X).all() and (demo.target == y).all()
-    X, y = load_demo(return_X_y=True)
-    assert isinstance(X, pd.DataFrame) and isinstance(y, pd.Series)
-    assert y.name == "winner" and "winner" not in X
-
-
-def test_human_win_rates_follow_the_true_scores():
-    demo = load_demo()
-    human = demo.frame[demo.frame["judge"] == "human"]
-    value = human["winner"].map({"model_a": 1, "tie": 0.5, "model_b": 0})
-    scores = demo.true_scores
-    p = expit(human["model_a"].map(scores) - human["model_b"].map(scores))
-    assert abs((value - p).sum()) < 4.5 * np.sqrt((p * (1 - p)).sum())
-    better = np.where(p > 0.5, value - p, p - value)
-    assert abs(better.sum()) < 4.5 * np.sqrt((p * (1 - p)).sum())

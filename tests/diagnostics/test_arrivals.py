@@ -13,12 +13,7 @@ from scipy.stats import chi2
 from sklearn.base import clone
 from tables import liked
 
-from skanchor import (
-    AnchorHistory,
-    AnchorPipeline,
-    JudgeCalibrator,
-    _assembly,
-)
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, _assembly
 from skanchor._diagnostics.arrivals import check_arrivals
 from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit

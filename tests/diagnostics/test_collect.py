@@ -98,16 +98,6 @@ def test_scale_z_is_that_of_votes_where_judges_know_everything_else():
     assert anchor.result_.diagnostics.scale_z == pytest.approx(limit, rel=0.01)
 
 
-def test_scale_z_below_three_is_told():
-    data = simulate_battles(n_models=5, n_human=30, n_historical=1530, random_state=6)
-    anchor = AnchorPipeline(
-        historical_fit="joint", cv=5, item_effects=None, random_state=0
-    )
-    seen = anchor.fit(data.X, data.y).result_.diagnostics
-    assert seen.scale_z < 3
-    assert "hardly determine the scale" in repr(seen)
-
-
 def small_table(n_human=300):
     data = simulate_battles(
         n_models=6, n_human=n_human, n_historical=900 + n_human, n_new=150, rho=0.0,

@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._diagnostics.judges import judge_errors, partial_effects
+from skanchor.bias import BoostedBias
 from skanchor.datasets import load_demo
 
 JUDGE = "judge-beta"
@@ -59,7 +60,7 @@ def test_partial_effects_are_lines_through_the_median():
 
 
 def test_a_learner_without_coefficients_has_no_band():
-    anchor = fitted("none", bias="boosted")
+    anchor = fitted("none", bias=BoostedBias(max_rounds=3))
     table = partial_effects(anchor._sample, anchor.calibrator_, [JUDGE])
     assert np.isfinite(table["effect"]).all()
     last_stage = hasattr(anchor.calibrator_.biases_[JUDGE], "last_stage")

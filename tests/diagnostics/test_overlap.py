@@ -8,10 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor._diagnostics.sums import (
-    feature_overlap,
-    historical_features,
-)
+from skanchor._diagnostics.sums import feature_overlap, historical_features
 
 
 def battles(old, late, side="a"):
@@ -62,15 +59,6 @@ def test_the_largest_ratio_is_that_of_the_farthest_row():
     mean, square = np.cosh(tilt).mean(), np.cosh(2 * tilt).mean()
     assert_allclose(found["largest_ratio"], np.exp(1.0) / mean)
     assert_allclose(found["effective_share"], mean**2 / square)
-
-
-def test_arrivals_like_history_share_it_whole():
-    found = overlap(battles(OLD, [[0.5, 0.5], [0.3, 0.3]]))
-    assert found == {
-        "outside_features": 0.0,
-        "effective_share": 1.0,
-        "largest_ratio": 1.0,
-    }
 
 
 @pytest.mark.parametrize("distance", [0.3, 0.8])

@@ -1,25 +1,13 @@
 """What the diagnostics say of clean tables, and of tables with a known fault."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
-from scipy.special import expit
-from sklearn.base import clone
-from tables import liked, quiet
+from tables import liked
 
-from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor._sample.sample import Sample
+from skanchor import AnchorPipeline
 from skanchor.evaluation import check_intervals, leave_one_model_out
-from skanchor.exceptions import (
-    DiagnosticWarning,
-    WeakJudgeWarning,
-)
-from skanchor.simulation import simulate_battles
-from skanchor.warning_log import in_short
 
 
 def test_what_they_say_of_clean_data():
@@ -57,97 +45,6 @@ def test_a_judge_who_overrates_a_model_is_named():
     z = found.deviation / found.standard_error
     assert z.idxmax() == ("judge-1", favourite) and z.max() > 3
     assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
-
-
-@pytest.mark.parametrize("position", [False, True])
-def test_a_judge_that_only_ties_has_nothing_to_test(position):
-    data = liked(item_sd=0.0)
-    lazy = (data.X.judge == "judge-1").to_numpy()
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(position_effect=position), cv=3, random_state=0
-    )
-    # A RuntimeWarning would be an error here.
-    with (
-        pytest.warns(WeakJudgeWarning, match="'judge-1' is close to zero"),
-        pytest.warns(DiagnosticWarning, match="'judge-1' does not tell models apart"),
-    ):
-        anchor.fit(data.X, np.where(lazy, 0.5, data.y))
-    seen = anchor.result_.diagnostics
-    tests = seen.judges[["pearson", "pearson_p", "item_chi2", "item_p"]]
-    assert tests.loc["judge-1"].isna().all()
-    assert tests.drop(index="judge-1").notna().all(axis=None)
-    # The other judges are tested as if it were not there.
-    others = quiet(clone(anchor).fit, data.X[~lazy], data.y[~lazy])
-    assert 0 < others.result_.diagnostics.item_p < 1
-    assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
-
-
-@pytest.mark.parametrize("n_judges", [10, 11])
-def test_many_judges_with_one_fault_are_told_in_short(n_judges):
-    data = liked(item_sd=0.0)
-    clean = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y).result_.diagnostics
-    index = pd.Index([f"j{m}" for m in range(n_judges)], name="judge")
-    judges = pd.DataFrame({"sensitivity_z": 1.0}, index=index)
-    judges = judges.reindex(columns=clean.judges.columns)
-    models = clean.models.assign(outside_scores=2.0)
-    seen = replace(clean, judges=judges, models=models)
-    every, short = seen.findings(), list(in_short(seen.findings()))
-    assert len(every) == n_judges + 1
-    if n_judges == 10:
-        assert [*map(str, short)] == [*map(str, every)]
-    else:
-        assert short[5].code == "weak-judge" and short[5].subject == (*index[5:],)
-        assert "and 1 more: much as in the five" in str(short[5])
-    with pytest.warns(DiagnosticWarning) as issued:
-        seen.warn()
-    assert [str(each.message) for each in issued] == [" ".join(map(str, short))]
-    assert issued[0].message.code == "diagnostics"
-    assert issued[0].message.subject == (*index, *models.index)
-
-
-def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
-    # All votes are on two models, so that judges are calibrated on one pair.
-    data = simulate_battles(
-        n_historical=3100, n_human=300, rho=0.0, new_score=1.0, random_state=0
-    )
-    X, rng = data.X[["model_a", "model_b", "judge"]].copy(), np.random.default_rng(0)
-    votes = (X["judge"] == "human").to_numpy()
-    pair = data.truth.scores.sort_values().index[[1, -2]].to_numpy()
-    better = rng.integers(2, size=votes.sum())
-    X.loc[votes, "model_a"], X.loc[votes, "model_b"] = pair[better], pair[1 - better]
-    chance = expit(np.diff(data.truth.scores[pair])[0] * (2 * better - 1))
-    y = data.y.copy()
-    y[votes] = rng.random(votes.sum()) < chance
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        # Its result would leave the new model out.
-        anchor = AnchorPipeline(item_effects=None, random_state=0)
-        inference = anchor.prepare(Sample.admit(X, y))
-        full = inference.fit()
-        seen = inference._cross_fit(full, full.sample)[0].diagnostics
-    assert (seen.models["largest_influence"] == 0).all()
-    assert (seen.arrivals.changes["p_adjusted"] < 1e-6).any()
-    assert (seen.arrivals.models["p_value"] < 1e-6).any()
-    kinds = {finding.code for finding in seen.findings()}
-    assert not kinds & {"change", "disagreement", "curved-scale"}
-
-
-def test_names_that_a_user_gives_a_table_stay_with_it():
-    """Indexes of tables may not be those of other fits."""
-    data = liked(item_sd=0.0)
-
-    def tables():
-        found = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)
-        known = found.result_.diagnostics
-        return known.models, known.judges, known.historical, found.btl_.scores_
-
-    for table in tables():
-        table.index.name = "mine"
-        if table.ndim == 2:
-            table.columns.name = "mine"
-    again = tables()
-    assert [table.index.name for table in again] == ["model", "judge", "model", "model"]
-    assert all(table.columns.name is None for table in again if table.ndim == 2)
 
 
 def test_coverage_on_request():

@@ -37,15 +37,6 @@ def test_a_model_with_a_dozen_votes_is_told():
     assert_allclose(table["human_error"], errors[table.index])
 
 
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_models_with_votes_enough_are_not_told():
-    anchor = AnchorPipeline(**OPTIONS)
-    for X, y in (thinned("model-03", 200), thinned("model-03", 10_000, seed=2)):
-        anchor.fit(X, y)
-        said = anchor.result_.diagnostics.messages()
-        assert not any("human votes" in text for text in said)
-
-
 def test_the_largest_influence_is_that_of_a_group():
     X, y = thinned("model-03", 10_000)
     # The verdicts on the new model hang together by forty.

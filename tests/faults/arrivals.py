@@ -22,6 +22,7 @@ from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     DiagnosticWarning,
+    InstabilityWarning,
     SkanchorWarning,
 )
 from skanchor.simulation import simulate_battles
@@ -139,6 +140,24 @@ table(
         infinite()(anchor), assert_unsure(anchor.leaderboard().loc[NEW]),
     ),
 )  # fmt: skip
+
+
+def in_other_units():
+    frame = FRAME.copy()
+    for side in "ab":
+        frame.loc[frame[f"model_{side}"] == NEW, f"x1_{side}"] *= 1000
+    return frame
+
+
+table(
+    "A feature of a new model in units of a thousandth",
+    in_other_units,
+    warns=[
+        (DiagnosticWarning, "'judge-1': a feature .* outside the range .* in 100%"),
+        (InstabilityWarning, "'new-model'. are not determined"),
+    ],
+    check=infinite(NEW),
+)
 
 
 def liked(n_features=0):

@@ -7,15 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_allclose
 
-from skanchor import (
-    AnchorPipeline,
-    JudgeCalibrator,
-    split_battles,
-)
+from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
 from skanchor.bias import LinearBias
-from skanchor.exceptions import (
-    DiagnosticWarning,
-)
+from skanchor.exceptions import DiagnosticWarning
 from skanchor.simulation import simulate_battles
 
 # The strongest and a weak one of the historical models.
@@ -94,12 +88,12 @@ def half(column, label, other):
 
 def same_fit(anchor):
     pd.testing.assert_frame_equal(
-        anchor.conf_int(), fit(FRAME).conf_int(), check_index_type=False, atol=1e-9
+        anchor.conf_int(), fitted().conf_int(), check_index_type=False, atol=1e-9
     )
 
 
 def same_numbers(anchor):
-    plain = fit(FRAME)
+    plain = fitted()
     assert_allclose(anchor.result_.estimates, plain.result_.estimates, atol=1e-7)
     assert_allclose(anchor.standard_errors_, plain.standard_errors_, rtol=1e-6)
 

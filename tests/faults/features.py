@@ -49,7 +49,7 @@ JUDGED = int(np.flatnonzero(~HUMAN)[3])
 table(
     "A NaN feature in a row that is used",
     lambda: FRAME.assign(x1_a=FRAME["x1_a"].mask(FRAME.index == JUDGED)),
-    raises=(BattlesError, f"'x1' contains NaN in 1 judge row, .* row {JUDGED}"),
+    raises=(BattlesError, f"'x1' contains NaN in judge rows: 1, .* row {JUDGED}"),
 )
 table(
     "NaN features in human rows",

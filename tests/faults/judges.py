@@ -140,7 +140,7 @@ table(
                   for k in range(300))],
         ignore_index=True,
     ),
-    warns=[(DataWarning, "'small-0' has 3 historical rows, .* the 20 .* its 3 rows")],
+    warns=[(DataWarning, "'small-0' has 3 historical rows, .* the 20 .* left out: 3")],
     check=lambda anchor: assert_same_judges(anchor),
 )  # fmt: skip
 table(
@@ -181,7 +181,7 @@ table(
 
 def same_as_before(anchor):
     assert anchor.calibrator_.sensitivities_["judge-1"] < 0
-    assert_allclose(anchor.scores_, fit(FRAME).scores_, atol=1e-8)
+    assert_allclose(anchor.scores_, fitted().scores_, atol=1e-8)
 
 
 table(
@@ -206,7 +206,7 @@ def judged_itself(anchor):
     judge = FRAME["judge"][ARRIVAL]
     share = anchor.result_.diagnostics.models.loc[NEW, "self_judged"]
     assert share == np.mean(judge == "judge-1")
-    assert_allclose(anchor.scores_, fit(FRAME).scores_, atol=0.2)
+    assert_allclose(anchor.scores_, fitted().scores_, atol=0.2)
 
 
 table(
@@ -229,13 +229,30 @@ table(
     flags=("--set", "calibrator__position_effect=false"),
     check=infinite(),
 )
+
+
+def no_features_to_blame(anchor):
+    infinite()(anchor)
+    findings = anchor.result_.diagnostics.findings()
+    assert "weak-judge" in {one.code for one in findings}
+    assert "information" not in {one.code for one in findings}
+
+
 table(
     "A judge that always prefers the first side",
     first_side,
     warns=[(WeakJudgeWarning, "position effect of judge 'judge-1' lies on its bound"),
            WEAK],
-    check=infinite(),
+    check=no_features_to_blame,
 )  # fmt: skip
+table(
+    "A judge copied under another name, without prompts",
+    lambda: pd.concat(
+        [FRAME, FRAME[FRAME["judge"] == "judge-1"].assign(judge="again")],
+        ignore_index=True,
+    ),
+    warns=[(DataWarning, r"\['again', 'judge-1'\] .* perhaps one judge")],
+)
 
 
 def half_first_side():
@@ -262,7 +279,7 @@ table(
 table(
     "A display order that follows the names of the models",
     by_name,
-    warns=[(DataWarning, "position effect of judge 'judge-1' is left out")],
+    warns=[(DataWarning, "effect of judge 'judge-1' .* is left out")],
     check=without_position,
 )
 table(

@@ -13,6 +13,7 @@ from faults.battles import (
     LAST,
     NEW,
     fit,
+    fitted,
     infinite,
     keep_rows,
     meets,
@@ -93,13 +94,13 @@ def placed_first(anchor):
 def judges_join(anchor):
     infinite()(anchor)
     # The order that all votes give.
-    known = fit(FRAME).leaderboard()["score"]
+    known = fitted().leaderboard()["score"]
     board = anchor.leaderboard()
     assert np.corrcoef(board["score"], known.loc[board.index])[0, 1] > 0.9
     # People say little of the distance between the groups, and the errors tell.
     assert (
         board.loc[FIRST, "standard_error"]
-        > 1.5 * (fit(FRAME).leaderboard().loc[FIRST, "standard_error"])
+        > 1.5 * (fitted().leaderboard().loc[FIRST, "standard_error"])
     )
 
 
@@ -166,7 +167,7 @@ def lost_votes():
 table(
     "A model all of whose votes are with models that are left out",
     lost_votes,
-    warns=[(DataWarning, r"rows of models \['model-05'\]")],
+    warns=[(DataWarning, r"Rows of models \['model-05'\]")],
     check=infinite("model-05"),
 )
 table(
@@ -240,9 +241,9 @@ table(
         [FRAME, FRAME[:2].assign(model_a="solo", model_b="solo", judge="human")],
         ignore_index=True,
     ),
-    warns=[(DataWarning, r"2 rows .* itself and are ignored; models \['solo'\]")],
+    warns=[(DataWarning, r"itself are ignored: 2, .* Models \['solo'\]")],
     check=lambda anchor: assert_allclose(
-        anchor.scores_, fit(FRAME).scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
+        anchor.scores_, fitted().scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
     ),
 )
 
@@ -328,7 +329,7 @@ def one_tie():
 table(
     "A model with a single human row",
     one_tie,
-    warns=[(DataWarning, "show no noise .* those that independent votes would have")],
+    warns=[(DataWarning, "show no noise.* those of independent votes")],
     check=infinite(),
 )
 table(
@@ -402,4 +403,10 @@ call(
     "A human label that no row holds",
     lambda: split_battles(FRAME, human=["human", "crowd"]),
     raises=(BattlesError, r"the human labels \['crowd'\]; it holds .*'judge-1'"),
+)
+table(
+    "Votes that are all by one rater",
+    lambda: FRAME.assign(rater=np.where(HUMAN, "ann", None)),
+    warns=[(DataWarning, "votes are by one rater .* do not cover how people differ")],
+    groups="auto",
 )

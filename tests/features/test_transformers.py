@@ -1,7 +1,5 @@
 """Transformers of texts: tables of every kind, pairs and columns, pipelines."""
 
-import pickle
-
 import by_hand
 import numpy as np
 import pandas as pd
@@ -83,17 +81,6 @@ def test_set_output(transformer, kind, output):
     assert found["model_a"].to_list() == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_table_of_texts_alone(kind):
-    texts = TABLE[["response_a", "response_b"]]
-    found = clone(COUNTS).fit_transform(KINDS[kind](texts))
-    assert_array_equal(np.asarray(found["words_b"]), WORDS["words_b"])
-    if kind == "pandas":
-        assert_array_equal(found.index, TABLE.index)
-    none = clone(COUNTS).fit_transform(KINDS[kind](texts.head(0)))
-    assert len(none) == 0
-
-
 def test_several_pairs():
     table = TABLE.rename(columns={"response_a": "left", "response_b": "right"})
     table = table.assign(plan_a="a **plan**", plan_b="none")
@@ -169,16 +156,6 @@ def test_texts_not_rows_weigh_in_an_embedding():
     once = EmbeddingFeatures(n_components=2).fit(texts)
     often = EmbeddingFeatures(n_components=2).fit(texts + texts[:1] * 5)
     assert_allclose(once.transform(texts), often.transform(texts))
-
-
-@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=str)
-def test_a_pickle_changes_nothing(transformer):
-    expected = clone(transformer).fit_transform(TABLE)
-    own = clone(transformer).fit(TABLE)
-    for each in (own, pickle.loads(pickle.dumps(own))):
-        pd.testing.assert_frame_equal(each.transform(TABLE), expected)
-    assert own.n_features_in_ == 5
-    assert own.feature_names_in_.tolist() == list(TABLE)
 
 
 # ------------------------------------------------------------------------- bad input

@@ -3,52 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, Comparisons
-from skanchor._crossfit.folds import (
-    FoldPlan,
-    check_training_sets,
-    make_plans,
-    scales_of_training,
-    training_set,
-)
+from skanchor._crossfit.folds import make_plans
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._sample.sample import Sample
 from skanchor.simulation import simulate_battles
-
-
-def test_training_weights_stand_for_the_whole_source():
-    weight = [1.0, 2.0, 1.0, 1.0, 1.0, 5.0]
-
-    def weights(judges, new, train):
-        """Of six rows: three by one source, two by another, and one of no use."""
-        table = pd.DataFrame(
-            {
-                "model_a": [*new, "x"],
-                "model_b": ["y", "y", "y", "y", "y", "x"],
-                "judge": [*judges, "human"],
-            }
-        )
-        X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
-        sample = Sample.admit(X, np.ones(6) / 2, weight)
-        plan = FoldPlan(np.where(np.isin(np.arange(6), train), 1, 0), 2)
-        check_training_sets(sample, plan, is_joint=True)
-        scales = scales_of_training(sample, plan)
-        return training_set(sample, plan.held_out(0), scales[0]).weight
-
-    votes = ["human"] * 3 + ["gpt"] * 2
-    got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))
-    assert_allclose(got, [4 / 3, 8 / 3, 0, 2, 0, 0])
-    with pytest.raises(ValueError, match="keeps no row of judge 'gpt' rows between"):
-        weights(votes, ["x"] * 5, np.array([0, 1]))
-    # A source of a new model is done without while another one places the model.
-    verdicts = ["claude"] * 3 + ["gpt"] * 2
-    spared = weights(verdicts, ["new"] * 5, np.array([0, 1]))
-    assert (spared[3:5] == 0.0).all()
-    lost = "keeps no row of judge 'gpt' rows with new model 'other'"
-    with pytest.raises(ValueError, match=lost):
-        weights(verdicts, ["new"] * 3 + ["other"] * 2, np.array([0, 1]))
 
 
 @pytest.mark.parametrize("outcome", [0.0, 1.0])

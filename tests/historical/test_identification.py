@@ -10,10 +10,7 @@ from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrato
 from skanchor._battles import decide_roles
 from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._sample.sample import Sample
-from skanchor.exceptions import (
-    BattlesError,
-    DisconnectedError,
-)
+from skanchor.exceptions import BattlesError, DisconnectedError
 from skanchor.warning_log import WarningLog
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

@@ -4,7 +4,9 @@ The same twelve comparisons stand in every table. A table that is asked about is
 them after one edited mapping.
 """
 
+import tomllib
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from skanchor import read_battles
 from skanchor._battles.outcomes import Outcomes
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io import Mapping
+from skanchor.io.reading import read_tables
 
 A, B, TIE = "model_a", "model_b", "tie"
 ROWS = [
@@ -132,6 +135,8 @@ AT_ONCE = {
     "is_human.csv": T.drop(columns="judge").assign(is_human=T["judge"] == "human"),
     "ratings.csv": (RATED, OF_RATED),
     "lists.jsonl": named(tags=[["x"]] * 11 + [[]]),
+    "people.csv": (RATED.replace("human", "Human"), OF_RATED),
+    "total.csv": COUNTS.assign(total=COUNTS[["wins_a", "wins_b", "ties"]].sum(axis=1)),
 }  # fmt: skip
 """Files that are read at once: as all rows, or as those beside the file."""
 
@@ -194,6 +199,12 @@ ASKED = {
                             SWAPPED, WON.map({A: B, B: A, TIE: TIE})))),
     "about_columns.csv": (T.assign(flipped=SWAPPED.map({True: "BA", False: "AB"})),
                           "'flipped'", {"columns": {"flipped": "swapped_order"}}),
+    "wide_swapped.csv": (BOTH.assign(swapped=[False, True] * 3), "'swapped'",
+                         {"columns": {"swapped": "swapped"}}, T.assign(winner=WON.mask(
+                             [False, False, True, True] * 3,
+                             WON.map({A: B, B: A, TIE: TIE})))),
+    "total_of_some.csv": (COUNTS.assign(games=COUNTS["wins_a"] + 9), "'games'",
+                          {"columns": {"games": "ignored"}}),
     "two_orders.csv": (T.drop(columns="winner").assign(
         verdict_ab=WON, verdict_ba=words(B, A, TIE)), "'verdict_ab'",
         {"columns": {"verdict_ab": "winner", "verdict_ba": "winner_swapped"}},
@@ -259,7 +270,9 @@ REFUSED = {
                   "no columns are known"),
     "three_rows.csv": (
         "battle_id,model,judge,won\n1,owl,human,1\n1,elk,human,0\n2,owl,human,1\n",
-        "1 row is not one of two rows of a battle"),
+        "Rows that are not one of two rows of a battle: 1"),
+    "both_won.csv": ("battle_id,model,judge,won\n1,owl,human,win\n1,elk,human,win\n",
+                     "both models have won in 1 battles"),
     "prose.csv": ("model_a,model_b,judge,verdict\n" + "".join(
         f"owl,elk,human,I like number {n} of these\n" for n in range(30)),
         "30 outcomes that are in no table"),
@@ -271,11 +284,43 @@ REFUSED = {
 }  # fmt: skip
 
 
+GIVEN = {
+    "models": (named("erstes", "zweites"), {"erstes": A, "zweites": B}, T),
+    "judges": (named(judge="adjudicator"), {"adjudicator": "judge"}, T),
+    "counts": (COUNTS.rename(columns={"wins_a": "x", "wins_b": "y"}),
+               {"x": "wins_a", "y": "wins_b"}, T),
+    "rows": (T.assign(n=3), {"n": "count"}, pd.concat([T, T, T])),
+}  # fmt: skip
+"""Tables with roles of some columns, and the rows that they are."""
+
+PEOPLE = "human", "expert 3", "human annotator", "crowd-workers"
+NOBODY = ("human reward model", "simulated human", "human-like LLM", "expert gpt",
+          "non-human", "!human", "~gpt-4")  # fmt: skip
+UNKNOWN = "is_worse", "language", "longer", "lost", "opinion"
+SIGNS = "!A", "[[!A]]", "-Response 1", "~model_a", "A!>B"
+MEANINGS = [
+    (named(judge="adjudicator").replace("human", "claude"), "columns",
+     {"adjudicator": "?"}),
+    (T.assign(judge="human", engine=["gpt-4", "claude"] * 6), "columns",
+     {"engine": "keep"}),
+    (LONG.assign(won=[1, 0] * 12), "outcomes", {"1": "win", "0": "loss"}),
+    (LONG.assign(won=0.5), "outcomes", {"0.5": TIE}),
+    (LONG.assign(won=[3, 0] * 12), "outcomes", {"3": "?", "0": "?"}),
+    (LONG.assign(won=[3, 0] * 9 + [1, 1] * 3), "outcomes", dict.fromkeys("301", "?")),
+    *((T.assign(judge=label), "judges", {label: "people"}) for label in PEOPLE),
+    *((T.assign(judge=label), "judges", {label: "?"}) for label in NOBODY),
+    *((named(winner=name, outcome=words("A", "B", "tie")), "columns", {name: "?"})
+      for name in UNKNOWN),
+    *((named(outcome=words(sign, "B!", "Tie.")), "outcomes",
+       {sign: "?", "B!": B, "Tie.": TIE}) for sign in SIGNS),
+]  # fmt: skip
+"""Tables, and what some columns, outcomes or judges of them are taken for."""
+
+
 @pytest.mark.parametrize("name", AT_ONCE)
 def test_it_is_read_at_once_as_its_rows(tmp_path, name):
-    table, due = (
-        AT_ONCE[name] if isinstance(AT_ONCE[name], tuple) else (AT_ONCE[name], T)
-    )
+    entry = AT_ONCE[name]
+    table, due = entry if isinstance(entry, tuple) else (entry, T)
     found = read_battles(written(table, tmp_path / name))
     assert meant(found, found.get("count")) == meant(due)
     mapping = found.attrs["mapping"]
@@ -286,27 +331,17 @@ def test_it_is_read_at_once_as_its_rows(tmp_path, name):
 @pytest.mark.parametrize("name", ASKED)
 def test_it_is_asked_and_read_after_one_edited_mapping(tmp_path, name):
     table, asks, edit, *due = ASKED[name]
-    path = written(table, tmp_path / name)
+    path, toml = written(table, tmp_path / name), tmp_path / "mapping.toml"
     with pytest.raises(BattlesError) as caught:
         read_battles(path)
     for part in (str(path), "unclear", asks, "skanchor inspect", "--mapping"):
         assert part in str(caught.value)
-    frame = pd.read_json(path, lines=True) if path.suffix == ".jsonl" else pd.read_csv(
-        path, dtype=str, keep_default_na=False)  # fmt: skip
-    mapping = Mapping.propose(frame)
-    if "columns" in edit or "judges" not in edit:
-        assert asks in "; ".join(mapping.unclear)
-    stem = {"table": path.stem}
-    mapping = mapping.edited(**edit)
-    judges = {stem.get(k, k): d for k, d in mapping.judges.items()}
-    mapping = mapping.edited(judges={k: d.meaning for k, d in judges.items()})
-    mapping.judges.pop("table", None)
-    mapping.to_toml(toml := tmp_path / "mapping.toml")
-    assert Mapping.from_toml(toml).to_toml() == Mapping.from_toml(toml).to_toml()
-    if (mapping.outcomes.keys() & {"-1", "error"}) and due:
-        with pytest.warns(DataWarning, match="3 of 12 rows hold no verdict"):
-            found = read_battles(path, toml)
-    else:
+    mapping = Mapping.propose(read_tables([path])).edited(**edit)
+    text = mapping.to_toml(toml)
+    assert tomllib.loads(Mapping.from_toml(toml).to_toml()) == tomllib.loads(text)
+    has_failed = due and mapping.outcomes.keys() & {"-1", "error"}
+    warned = pytest.warns(DataWarning, match="3 of 12 rows hold no verdict")
+    with warned if has_failed else nullcontext():
         found = read_battles(path, toml)
     assert meant(found, found.get("count")) == meant(due[0] if due else T)
 
@@ -320,8 +355,62 @@ def test_what_holds_no_comparisons_is_refused(tmp_path, name):
     assert says in str(caught.value) and str(path) in str(caught.value)
 
 
+def applied(table, mapping):
+    X, y, counts = mapping.apply(table)
+    return meant(X.assign(winner=y), counts)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_roles_that_are_given_are_not_looked_for(name):
+    table, roles, due = GIVEN[name]
+    assert applied(table, Mapping.propose(table, columns=roles)) == meant(due)
+
+
+def test_what_is_given_must_be_there():
+    with pytest.raises(BattlesError, match="no column 'drittes'"):
+        Mapping.propose(T, columns={"drittes": A})
+    halves = T.assign(n=0.5)
+    mapping = Mapping.propose(halves, columns={"n": "count"})
+    with pytest.raises(BattlesError, match="is no number of comparisons"):
+        mapping.apply(halves)
+
+
+@pytest.mark.parametrize(("table", "part", "meanings"), MEANINGS)
+def test_what_may_mean_either_is_asked_about(table, part, meanings):
+    found = getattr(Mapping.propose(table), part)
+    assert {name: found[name].meaning for name in meanings} == meanings
+
+
+def test_codings_of_numbers_are_listed():
+    notes = Mapping.propose(LONG.assign(won=[3, 0] * 9 + [1, 1] * 3)).notes
+    assert "  0 = loss, 1 = tie, 3 = win" in notes and len(notes) == 7
+
+
+@pytest.mark.parametrize(
+    ("table", "says", "due"),
+    [
+        (pd.DataFrame({"prompt_id": "p1", "model": ["elk", "owl", "yak"],
+                       "score": [4, -1, 2], "judge": "human"}), "1 of 3",
+         pd.DataFrame([("elk", "yak", "human", A)], columns=[*T.columns[1:]])),
+        (T.drop(columns="winner").assign(score_a=5, score_b=[7, -1] * 6), "6 of 12",
+         T[::2].assign(winner=B)),
+    ],
+)  # fmt: skip
+def test_a_score_of_minus_one_is_no_score(table, says, due):
+    mapping = Mapping.propose(table)
+    with pytest.warns(DataWarning, match=f"{says} rows hold no verdict"):
+        assert applied(table, mapping) == meant(due)
+
+
+def test_counts_and_frames_of_other_libraries():
+    assert applied(COUNTS, Mapping.propose(COUNTS)) == meant(T)
+    polars = pytest.importorskip("polars")
+    for frame in (polars.from_pandas(T), polars.from_pandas(T).to_arrow()):
+        assert applied(frame, Mapping.propose(frame)) == meant(T)
+
+
 # --------------------------------------------------------------------- the mapping file
-def test_a_mapping_lists_every_column_outcome_and_judge(tmp_path):
+def test_a_mapping_lists_every_column_outcome_and_judge():
     table = named("Model A", "Model B", outcome=words("A", "B", "hm"), tags=1)
     table = table.assign(notes="x" * 300)
     mapping = Mapping.propose(table)
@@ -337,20 +426,9 @@ def test_a_mapping_lists_every_column_outcome_and_judge(tmp_path):
     assert mapping.to_toml().count('"?"') == 2  # one of them in the comment above
 
 
-def test_names_that_are_in_no_table_are_given_as_roles():
-    table = named("erstes", "zweites")
-    roles = {"erstes": A, "zweites": B}
-    X, y, _ = Mapping.propose(table, columns=roles).apply(table)
-    assert meant(X.assign(winner=y)) == meant(T)
-    with pytest.raises(BattlesError, match="no column 'drittes'"):
-        Mapping.propose(table, columns={"drittes": A})
-
-
-def test_what_does_not_fit_is_named(tmp_path):
-    mapping = Mapping.propose(named(outcome=words("A", "B", "tie")))
-    mapping.to_toml(path := tmp_path / "m.toml")
-    text = path.read_text()
-    for old, new, says in (
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
         ('"model_a" = "model_a"', '"model_a" = "modle"', "unknown meaning 'modle'"),
         ('"A" = "model_a"', '"A" = "first"', "unknown meaning 'first'"),
         ('"gpt-4" = "judge"', '"gpt-4" = "robot"', "unknown meaning 'robot'"),
@@ -358,20 +436,30 @@ def test_what_does_not_fit_is_named(tmp_path):
         ("version = 1", "version = 2", "no mapping of version 1"),
         ("[judges]", "[jugdes]", "unknown sections ['jugdes']"),
         ("version = 1", "version = ", "is no TOML"),
-    ):
-        path.write_text(text.replace(old, new))
-        with pytest.raises(BattlesError) as caught:
-            Mapping.from_toml(path)
-        assert says in str(caught.value) and str(path) in str(caught.value)
-    for other, says in (
-        (named(extra=1), "also has ['extra']"),
-        (named().drop(columns="prompt_id"), "lacks ['prompt_id']"),
+    ],
+)
+def test_what_a_mapping_may_not_say_is_named(tmp_path, old, new, says):
+    mapping = Mapping.propose(named(outcome=words("A", "B", "tie")))
+    path = tmp_path / "m.toml"
+    path.write_text(mapping.to_toml().replace(old, new))
+    with pytest.raises(BattlesError) as caught:
+        Mapping.from_toml(path)
+    assert says in str(caught.value) and str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (named(extra=1), r"also has \['extra'\]"),
+        (named().drop(columns="prompt_id"), r"lacks \['prompt_id'\]"),
         (named(outcome="C"), "outcome 'C' in column 'winner'"),
         (named(outcome="A").replace("gpt-4", "claude"), "the judge 'claude'"),
-    ):
-        with pytest.raises(BattlesError) as caught:
-            mapping.apply(other)
-        assert says in str(caught.value)
+    ],
+)
+def test_what_does_not_fit_is_named(other, says):
+    mapping = Mapping.propose(named(outcome=words("A", "B", "tie")))
+    with pytest.raises(BattlesError, match=says):
+        mapping.apply(other)
 
 
 def test_names_survive_the_file(tmp_path):
@@ -380,21 +468,30 @@ def test_names_survive_the_file(tmp_path):
     table["judge"] = table["judge"].replace("gpt-4", odd + "llm")
     mapping = Mapping.propose(table.assign(winner=NAME.replace("owl", odd)))
     mapping.to_toml(path := tmp_path / "odd.toml")
-    again = Mapping.from_toml(path)
-    for part in ("columns", "outcomes", "judges"):
-        first, second = getattr(mapping, part), getattr(again, part)
-        assert {k: d.meaning for k, d in first.items()} == {
-            k: d.meaning for k, d in second.items()
-        }
+    columns = ["part", "name", "meaning"]
+    again = Mapping.from_toml(path).table[columns]
+    pd.testing.assert_frame_equal(again, mapping.table[columns])
 
 
-def test_counts_and_frames_of_other_libraries():
-    X, y, counts = Mapping.propose(COUNTS).apply(COUNTS)
-    assert meant(X.assign(winner=y), counts) == meant(T)
-    polars = pytest.importorskip("polars")
-    for frame in (polars.from_pandas(T), polars.from_pandas(T).to_arrow()):
-        X, y, counts = Mapping.propose(frame).apply(frame)
-        assert counts is None and meant(X.assign(winner=y)) == meant(T)
+def test_an_unclear_mapping_names_its_entries(tmp_path):
+    table = named(outcome=words("A", "B", "hm"))
+    Mapping.propose(table).to_toml(path := tmp_path / "m.toml")
+    mapping = Mapping.from_toml(path)
+    with pytest.raises(BattlesError) as caught:
+        mapping.apply(table)
+    assert f'Change "hm" in [outcomes] of {path}.' in str(caught.value)
+    with pytest.raises(BattlesError) as caught:
+        mapping.edited(outcomes={"hm": TIE}).apply(table.replace("hm", "um"))
+    assert f"add it to [outcomes] of {path}." in str(caught.value)
+
+
+def test_a_file_of_no_layout_has_a_mapping_to_edit():
+    table = named("erstes", "zweites", winner="urteil")
+    mapping = Mapping.propose(table)
+    assert mapping.layout == "?" and mapping.columns["erstes"].is_open
+    roles = {"erstes": A, "zweites": B, "urteil": "winner"}
+    mapping = mapping.edited(columns=roles, outcomes={A: A, B: B, TIE: TIE})
+    assert applied(table, mapping) == meant(T)
 
 
 # ------------------------------------------------------------------------ several files
@@ -413,138 +510,3 @@ def test_files_name_their_judges_and_are_asked_where_they_do_not(tmp_path):
     assert {*read_battles([human, whole])["judge"]} == {"human", "gpt-4"}
     with pytest.raises(BattlesError, match="is given twice"):
         read_battles([human, human])
-
-
-def test_a_column_given_as_judge_takes_the_place_of_the_name_of_the_file():
-    frame = pd.DataFrame({"model_a": "elk", "model_b": "owl", "winner": [A, B] * 2})
-    frame["adjudicator"] = ["human", "human", "gpt-4", "gpt-4"]
-    X = Mapping.propose(frame, columns={"adjudicator": "judge"}).apply(frame)[0]
-    assert X["judge"].tolist() == ["human", "human", "gpt-4", "gpt-4"]
-
-
-def test_both_models_of_a_battle_cannot_win():
-    frame = pd.DataFrame(
-        {"battle_id": [1, 1], "model": ["elk", "owl"], "judge": "human"}
-    ).assign(won=["win", "win"])
-    with pytest.raises(BattlesError, match="both models have won in 1 battles"):
-        Mapping.propose(frame).apply(frame)
-
-
-def test_a_rating_of_minus_one_is_no_score(tmp_path):
-    rows = [("p1", "elk", 4), ("p1", "owl", -1), ("p1", "yak", 2)]
-    frame = pd.DataFrame(rows, columns=["prompt_id", "model", "score"])
-    frame["judge"] = "human"
-    with pytest.warns(DataWarning, match="1 of 3 rows hold no verdict"):
-        X = Mapping.propose(frame).apply(frame)[0]
-    assert set(X["model_a"]) | set(X["model_b"]) == {"elk", "yak"}
-
-
-# ------------------------------------------------------ what could mislead in silence
-def test_labels_of_judges_in_a_column_of_another_name_are_asked_about():
-    frame = pd.DataFrame({"model_a": "elk", "model_b": "owl", "winner": [A, B]})
-    mapping = Mapping.propose(frame.assign(adjudicator=["gpt-4", "claude"]))
-    assert mapping.columns["adjudicator"].is_open
-    both = frame.assign(judge="human", engine=["gpt-4", "claude"])
-    assert Mapping.propose(both).columns["engine"].meaning == "keep"
-
-
-@pytest.mark.parametrize(
-    ("results", "due"),
-    [((1, 0), ["win", "loss"]), ((0.5, 0.5), [TIE]), ((3, 0), ["?", "?"])],
-)
-def test_points_are_no_results(results, due):
-    frame = LONG.assign(won=results * 12)
-    outcomes = Mapping.propose(frame).outcomes
-    assert [one.meaning for one in outcomes.values()] == due
-    one_win = frame.assign(won=[3, 0] * 9 + [1, 1] * 3)
-    mapping = Mapping.propose(one_win)
-    assert len(mapping.unclear) == 3
-    assert "  0 = loss, 1 = tie, 3 = win" in mapping.notes
-
-
-def test_counts_are_declared_by_columns_alone():
-    odd = COUNTS.rename(columns={"wins_a": "x", "wins_b": "y"})
-    given = {"x": "wins_a", "y": "wins_b"}
-    X, y, counts = Mapping.propose(odd, columns=given).apply(odd)
-    assert meant(X.assign(winner=y), counts) == meant(T)
-    X, y, counts = Mapping.propose(
-        table := T.assign(n=3), columns={"n": "count"}
-    ).apply(table)
-    assert counts.tolist() == [3] * 12
-    with pytest.raises(BattlesError, match="is no number of comparisons"):
-        Mapping.propose(table.assign(n=0.5), columns={"n": "count"}).apply(
-            table.assign(n=0.5)
-        )
-
-
-def test_people_among_scores_are_people(tmp_path):
-    frame = pd.DataFrame([("p", "elk", 4), ("p", "owl", 2)])
-    frame.columns = ["prompt_id", "model", "score"]
-    found = read_battles(written(frame.assign(judge="Human"), tmp_path / "s.csv"))
-    assert found["judge"].tolist() == ["human"]
-
-
-def test_a_file_of_no_layout_has_a_mapping_to_edit(tmp_path):
-    table = named("erstes", "zweites", winner="urteil")
-    mapping = Mapping.propose(table)
-    assert mapping.layout == "?" and mapping.columns["erstes"].is_open
-    roles = {"erstes": A, "zweites": B, "urteil": "winner"}
-    outcomes = {A: A, B: B, TIE: TIE}
-    mapping.edited(columns=roles, outcomes=outcomes).to_toml(
-        path := tmp_path / "m.toml"
-    )
-    X, y, _ = Mapping.from_toml(path).apply(table)
-    assert meant(X.assign(winner=y)) == meant(T)
-
-
-def test_an_unclear_mapping_names_its_entries(tmp_path):
-    table = named(outcome=words("A", "B", "hm"))
-    Mapping.propose(table).to_toml(path := tmp_path / "m.toml")
-    with pytest.raises(BattlesError) as caught:
-        Mapping.from_toml(path).apply(table)
-    assert f'Change "hm" in [outcomes] of {path}.' in str(caught.value)
-    with pytest.raises(BattlesError) as caught:
-        Mapping.from_toml(path).edited(outcomes={"hm": TIE}).apply(
-            table.replace("hm", "um")
-        )
-    assert f"add it to [outcomes] of {path}." in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["is_worse", "language", "longer", "lost", "opinion"])
-def test_outcomes_in_a_column_of_an_unknown_name_are_asked_about(name):
-    mapping = Mapping.propose(named(winner=name, outcome=words("A", "B", "tie")))
-    assert mapping.columns[name].meaning == "?"
-
-
-@pytest.mark.parametrize(
-    ("label", "meaning"),
-    [
-        ("human", "people"),
-        ("expert 3", "people"),
-        ("human annotator", "people"),
-        ("crowd-workers", "people"),
-        ("gpt-4", "judge"),
-        ("human reward model", "?"),
-        ("simulated human", "?"),
-        ("human-like LLM", "?"),
-        ("expert gpt", "?"),
-        ("non-human", "?"),
-        ("!human", "?"),
-        ("~gpt-4", "?"),
-    ],
-)
-def test_labels_that_may_mean_people_or_a_model_are_asked_about(label, meaning):
-    assert Mapping.propose(T.assign(judge=label)).judges[label].meaning == meaning
-
-
-@pytest.mark.parametrize("sign", ["!A", "[[!A]]", "-Response 1", "~model_a", "A!>B"])
-def test_outcomes_with_a_sign_that_may_negate_them_are_asked_about(sign):
-    outcomes = Mapping.propose(named(outcome=words(sign, "B!", "Tie."))).outcomes
-    assert [outcomes[one].meaning for one in (sign, "B!", "Tie.")] == ["?", B, TIE]
-
-
-def test_a_score_of_minus_one_is_no_score_of_a_side():
-    frame = T.drop(columns="winner").assign(score_a=5, score_b=np.tile([7, -1], 6))
-    with pytest.warns(DataWarning, match="6 of 12 rows hold no verdict"):
-        _, y, _ = Mapping.propose(frame).apply(frame)
-    assert y.tolist() == [B] * 6

@@ -191,9 +191,6 @@ def test_orders_of_judge_arena_that_are_not_told(tmp_path):
     raw.drop(columns="swapped").to_csv(path := tmp_path / "b.csv", index=False)
     with pytest.raises(BattlesError, match="both orders, and no column 'swapped'"):
         read_battles(path)
-    raw.drop(columns="preference").to_csv(path, index=False)
-    with pytest.raises(BattlesError, match="neither 'preference' nor 'pref'"):
-        read_battles(path)
 
 
 def test_files_of_several_tools_become_one_table():

@@ -14,7 +14,6 @@ from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
 from skanchor._model.item_effects import (
     PRIOR_WEIGHT,
     ItemPrior,
-    check_number,
     count_independent,
     shrunk,
     with_item_effects,
@@ -22,7 +21,6 @@ from skanchor._model.item_effects import (
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import FitOfAllRows, steps_of
 from skanchor._model.sources import SourceRows, extra_columns
-from skanchor.exceptions import BattlesError
 
 N_MODELS, N_JUDGES = 8, 3
 SLOPES = np.array([0.7, 1.0, 1.4])
@@ -298,14 +296,3 @@ def test_features_that_tell_models_apart_leave_fewer_effects():
         for rows in sources
     ]
     assert estimated(layout, explained).free - 2.0 < 0.95 * free
-
-
-def test_too_many_item_effects_are_refused_with_what_helps():
-    check_number(100, 20)
-    with pytest.raises(BattlesError, match="2,020 item effects; at most 2,000") as seen:
-        check_number(101, 20)
-    assert "Pool judges" in str(seen.value)
-    assert 'item_effects="none"' in str(seen.value)
-    layout = layout_of(21, 100)
-    with pytest.raises(BattlesError, match="at most 2,000"):
-        with_item_effects(Fit.start(layout), np.eye(100))

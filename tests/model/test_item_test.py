@@ -1,6 +1,5 @@
 """The test for item effects, against dense references."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -156,17 +155,6 @@ def test_effects_are_seen_and_their_lack_is_not():
         assert chi2.sf(one.pearson, one.pearson_df) < 0.01
     assert unseen.rules_out(2.0)
     assert not seen.rules_out(0.3)
-
-
-def test_judges_that_only_tie_and_tables_without_scores_are_not_tested():
-    layout, sources = drawn(sd=0.6)
-    test, (fit, judges, error) = run_test(layout, sources)
-    without = item_test(fit, {1: judges[1]}, error)
-    silent = replace(judges[2], dispersion=0.0)
-    assert item_test(fit, {1: judges[1], 2: silent}, error).p_value == without.p_value
-    assert item_test(fit, {}, error).p_value == 1.0
-    assert np.isnan(ItemTest().p_value)
-    assert test.p_value < 1.0
 
 
 @pytest.mark.parametrize("n_judges", [1, 3])

@@ -44,8 +44,7 @@ def test_fit_logistic_matches_scipy(seed, with_offset, penalty, bounds):
         weight,
         offset=offset,
         penalty=penalty,
-        lower=np.full(3, low),
-        upper=np.full(3, high),
+        bounds=(np.full(3, low), np.full(3, high)),
     )
     value = mean_loss(design, y, weight, offset, penalty)
     slow = minimize(
@@ -104,5 +103,5 @@ def test_separation_is_not_called_convergence(hit):
     x = np.array([-2.0, -1.0, 0.5, 3.0])[:, None]
     y = (x[:, 0] > 0).astype(float)
     upper = 20.0 if hit else np.inf
-    fit = fit_logistic(x, y, np.ones(4), upper=upper)
+    fit = fit_logistic(x, y, np.ones(4), bounds=(-np.inf, upper))
     assert fit.at_bound[0] if hit else not fit.converged

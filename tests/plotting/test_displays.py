@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from tables import ranking
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor.baselines import MeanShift
@@ -22,7 +23,7 @@ from skanchor.plotting import (
     LeftOutDisplay,
     judge_calibration,
 )
-from skanchor.results import ELO_PER_LOGIT, RankingResult
+from skanchor.results import ELO_PER_LOGIT
 from skanchor.simulation import simulate_battles
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -58,17 +59,10 @@ def dots(ax, *markers):
 
 def result_of(n, unbounded=(), names=None, n_new=2):
     rng = np.random.default_rng(0)
-    names = [f"m{i}" for i in range(n)] if names is None else names
     root = rng.normal(size=(n, n)) * 0.2 / np.sqrt(n)
-    return RankingResult(
-        np.array(names, dtype=object),
-        np.arange(n) >= n - n_new,
-        rng.normal(size=(1, n)),
-        (root @ root.T)[None],
-        np.isin(np.arange(n), unbounded),
-        np.full(n, 10),
-        np.full(n, 20),
-    )
+    lost = np.isin(np.arange(n), unbounded)
+    scores = rng.normal(size=n)
+    return ranking(scores, root @ root.T, n_new, names, unbounded=lost)
 
 
 # ------------------------------------------------------------------------- all alike
@@ -137,15 +131,6 @@ def test_the_board_is_drawn_best_first(anchor):
     assert "90 % intervals" in display.ax_.get_xlabel()
 
 
-def test_the_board_in_points_from_an_anchor(anchor):
-    display = LeaderboardDisplay.from_estimator(
-        anchor, scale="elo", anchor={"amber-otter": 1000}
-    )
-    assert "Elo points from the anchor" in display.ax_.get_xlabel()
-    assert display.board.loc["amber-otter", "high"] == 1000
-    assert display.board["score"].is_monotonic_decreasing
-
-
 def test_names_are_short_distinct_and_harmless():
     long = "organisation/" + "very-" * 10
     names = [f"{long}instruct-a", f"{long}instruct-b", f"a{long}same", f"b{long}same",
@@ -158,17 +143,6 @@ def test_names_are_short_distinct_and_harmless():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         display.figure_.draw_without_rendering()
-
-
-def test_rank_sets_stand_beside_the_scores(anchor):
-    display = LeaderboardDisplay.from_estimator(anchor, 0.9)
-    [right] = display.ax_.child_axes
-    board = anchor.leaderboard(0.9)
-    ends = [[int(n) for n in t.get_text().split("–")] for t in right.get_yticklabels()]
-    assert [each[0] for each in ends] == board["rank_low"].tolist()
-    assert [each[-1] for each in ends] == board["rank_high"].tolist()
-    assert right.get_yticks().tolist() == display.ax_.get_yticks().tolist()
-    assert right.get_ylabel() == "rank set (joint, 90 %)"
 
 
 # -------------------------------------------------------------------------- contrasts

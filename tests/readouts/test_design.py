@@ -80,32 +80,6 @@ def test_no_other_allocation_is_better(name, floor):
         assert total(30.0 * by_source[kinds.source] * weights) > best * (1 - 2e-3)
 
 
-def test_targets():
-    anchor = fitted("default")
-    new = "new-model"
-    pair = anchor.design(20, PRICES, targets=[(new, "model-03")])
-    score = anchor.design(20, PRICES, targets=[new])
-    assert pair.half_widths.index.tolist() == [f"{new} minus model-03"]
-    assert set(pair.table["opponent"]) == {"model-03"}
-    assert score.half_widths.index.tolist() == [new]
-
-
-def test_sentences_and_record():
-    design = fitted("default").design(10, PRICES)
-    first, second, third = design.sentences
-    assert first == "A budget of 10 is best spent on 100 verdicts of judge-2."
-    assert second.startswith("The 95 % interval of new-model shrinks from ±0.184 to")
-    assert "fit again" in third
-    assert first in repr(design)
-    record = design.to_dict()
-    assert record["spent"] == pytest.approx(10)
-    assert sum(row["rows"] for row in record["rows"]) == 100
-    assert len(fitted("default").design(10, PRICES).sentences) == 3
-    both = fitted("items").design(60, PRICES).sentences
-    assert " and " in both[0] and "verdicts of judge-1" in both[0]
-    assert "human votes" in both[0] and "name it when you fit again" in both[-1]
-
-
 @pytest.mark.parametrize(
     ("asked", "match"),
     [

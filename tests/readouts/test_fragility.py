@@ -52,12 +52,16 @@ def difference(anchor, opponent):
 # --------------------------------------------------------------------- first things
 
 
-def test_first_order_alone_needs_no_rows(small):
-    """The same numbers at once, said to be unconfirmed."""
+@pytest.fixture(scope="module")
+def of_interval(small):
     anchor, X, y = small
-    whole = anchor.fragility(X, y, goal="interval").table
-    found = anchor.fragility(goal="interval")
-    assert_allclose(found.table["first_order"], whole["first_order"])
+    return anchor.fragility(X, y, goal="interval")
+
+
+def test_first_order_alone_needs_no_rows(small, of_interval):
+    """The same numbers at once, said to be unconfirmed."""
+    found = small[0].fragility(goal="interval")
+    assert_allclose(found.table["first_order"], of_interval.table["first_order"])
     assert set(found.table["status"]) == {"first order"}
     assert found.table["k"].isna().all() and not found.table["confirmed"].any()
     assert all(line.startswith("By influence alone") for line in found.sentences)
@@ -99,10 +103,9 @@ def test_item_effects_are_those_of_the_fit(monkeypatch):
 
 
 # ------------------------------------------------------------------------------- goals
-def test_an_interval_gains_or_loses_significance(small):
+def test_an_interval_gains_or_loses_significance(small, of_interval):
     anchor, X, y = small
-    now = anchor.contrasts()
-    found = anchor.fragility(X, y, goal="interval")
+    now, found = anchor.contrasts(), of_interval
     for (model, opponent), row in found.table.iterrows():
         limits = now.loc[(model, opponent), ["low", "high"]]
         significant = limits["low"] > 0 or limits["high"] < 0

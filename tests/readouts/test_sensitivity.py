@@ -10,11 +10,7 @@ from scipy.stats import norm, t
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.results.intervals import (
-    bias_aware_quantile,
-    largest_bias,
-    t_quantile,
-)
+from skanchor.results.intervals import bias_aware_quantile, largest_bias, t_quantile
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"

@@ -1,13 +1,11 @@
 """What verdicts are worth in votes."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from readout_fits import NAMES, fitted, plain_table, plan
 
 from skanchor import AnchorPipeline
-from skanchor.exceptions import BattlesError
 from skanchor.readouts._plan import rows_until
 
 
@@ -65,28 +63,6 @@ def test_votes_do_what_the_verdicts_did(name):
         assert_allclose(row["next_verdict"], ratio, rtol=1e-8)
 
 
-def test_models():
-    two = fitted("two new models")
-    models = two.worth().table.index.get_level_values("model").unique()
-    assert models.tolist() == two.new_models_.tolist()
-    one = two.worth(model=models[1]).table
-    pd.testing.assert_frame_equal(one, two.worth().table.loc[[models[1]]])
-
-
-def test_sentences():
-    anchor = fitted("default")
-    lines = anchor.worth().sentences
-    assert len(lines) == 4
-    assert lines[0].startswith(
-        "The 151 verdicts of judge-1 on new-model do the work of 95 human votes beside "
-        "the other judges (alone: 98 human votes). One more is worth 0.59 human votes"
-    )
-    assert lines[-1].startswith("All 500 verdicts on new-model do the work of 564")
-    assert lines[0] in repr(anchor.worth())
-    records = anchor.worth().to_dict()["rows"]
-    assert records[1]["judge"] == "judge-2" and records[1]["verdicts"] == 183
-
-
 def test_a_judge_without_verdicts_on_the_model():
     X, y = plain_table()
     keep = ~((X == "new-model").any(axis=1) & X["judge"].eq("judge-2")).to_numpy()
@@ -97,11 +73,6 @@ def test_a_judge_without_verdicts_on_the_model():
     assert np.isnan(row["replaces"]) and np.isnan(row["alone"])
     assert row["next_verdict"] > 0.1 and row["never_more"] > 10
     assert "judge-2 has no verdict on new-model yet." in worth.sentences[1]
-
-
-def test_a_model_that_is_not_new():
-    with pytest.raises(BattlesError, match=r"no new models \['model-01'\]"):
-        fitted("default").worth(model="model-01")
 
 
 def test_rows_until():

@@ -4,13 +4,7 @@ import json
 
 import pytest
 from numpy.testing import assert_allclose
-from releases.files import (
-    EXPECTED,
-    FOLDER,
-    HISTORY,
-    numbers,
-    placed,
-)
+from releases.files import EXPECTED, FOLDER, HISTORY, numbers, placed
 
 from skanchor import AnchorHistory
 from skanchor.exceptions import BattlesError

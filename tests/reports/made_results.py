@@ -1,8 +1,7 @@
 """Results made without a fit, for tests of what is said of them."""
 
 import numpy as np
-
-from skanchor.results import RankingResult
+from tables import ranking
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -28,13 +27,7 @@ def made_result(n=12, n_new=2, names=None, error=0.1, **changes):
     labels = [f"model-{k:02d}" for k in range(n)] if names is None else list(names)
     n = len(labels)
     scores = np.linspace(1.5, -1.5, n)
-    fields = {
-        "models": np.array(labels, dtype=object),
-        "is_new": np.arange(n) >= n - n_new,
-        "estimates": (scores - scores[: n - n_new].mean())[None],
-        "covariances": error**2 * np.eye(n)[None],
-        "unbounded": np.zeros(n, bool),
-        "n_human": np.where(np.arange(n) >= n - n_new, 0, 100),
-        "n_judge": np.full(n, 300),
-    }
-    return RankingResult(**(fields | changes))
+    scores -= scores[: n - n_new].mean()
+    counts = {"n_human": np.repeat([100, 0], [n - n_new, n_new])}
+    counts["n_judge"] = np.full(n, 300)
+    return ranking(scores, error**2 * np.eye(n), n_new, labels, **(counts | changes))

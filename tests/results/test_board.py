@@ -4,25 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from tables import ranking
 
 from skanchor.exceptions import BattlesError
-from skanchor.results import ELO_PER_LOGIT, RankingResult, Scale
+from skanchor.results import ELO_PER_LOGIT, Scale
 
 
-def result_of(scores, sd=0.05, unbounded=(), n_new=1, items=None):
+def result_of(scores, sd=0.05, unbounded=(), items=None):
     n = len(scores)
     root = np.random.default_rng(0).normal(size=(n, n)) * sd
-    return RankingResult(
-        np.array([f"m{i}" for i in range(n)], dtype=object),
-        np.arange(n) >= n - n_new,
-        np.array([scores], dtype=float),
-        (root @ root.T)[None],
-        np.isin(np.arange(n), unbounded),
-        np.full(n, 10),
-        np.full(n, 20),
-        items,
-        12.0 if items is not None else np.inf,
-    )
+    fields = {"unbounded": np.isin(np.arange(n), unbounded)}
+    if items is not None:
+        fields |= {"item_covariances": items, "item_df": 12.0}
+    return ranking(scores, root @ root.T, **fields)
 
 
 FAR_APART = result_of([2.0, 1.0, 0.0, -3.0])

@@ -4,8 +4,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from tables import ranking
 
-from skanchor.results import PointResult, RankingResult
+from skanchor.results import PointResult
 
 ODD = '<script>alert("x")</script>'
 
@@ -37,15 +38,11 @@ class Table(HTMLParser):
 
 
 def result_of(n):
-    names = np.array([ODD, *(f"m{i}" for i in range(1, n))], dtype=object)
-    scores = np.linspace(1.0, -1.0, n)
+    names = [ODD, *(f"m{i}" for i in range(1, n))]
     is_new = np.isin(np.arange(n), [1, n - 1])
-    counts = np.full(n, 4)
-    ranked = RankingResult(
-        names, is_new, scores[None], np.eye(n)[None] * 1e-4,
-        np.zeros(n, dtype=bool), counts, counts,
-    )  # fmt: skip
-    return ranked, PointResult(names, is_new, scores, counts, counts)
+    scores, counts = np.linspace(1.0, -1.0, n), np.full(n, 4)
+    ranked = ranking(scores, np.eye(n) * 1e-4, names=names, is_new=is_new)
+    return ranked, PointResult(ranked.models, is_new, scores, counts, counts)
 
 
 @pytest.mark.parametrize("kind", [0, 1])

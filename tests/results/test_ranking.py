@@ -5,25 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import binom, norm
+from tables import ranking
 
-from skanchor.results import RankingResult
 from skanchor.results.adjustment import holm_adjust
-from skanchor.results.intervals import (
-    one_sided_p,
-)
-
-
-def make_result(scores, covariance, is_new, unbounded=None):
-    n = len(scores)
-    return RankingResult(
-        np.array([f"m{i}" for i in range(n)], dtype=object),
-        np.array(is_new, bool),
-        np.atleast_2d(scores).astype(float),
-        np.atleast_3d(covariance).reshape(-1, n, n).astype(float),
-        np.zeros(n, bool) if unbounded is None else np.array(unbounded, bool),
-        np.full(n, 10),
-        np.full(n, 20),
-    )
+from skanchor.results.intervals import one_sided_p
 
 
 def test_contrasts_follow_from_the_covariance(rng):
@@ -31,7 +16,7 @@ def test_contrasts_follow_from_the_covariance(rng):
     covariance = root @ root.T
     scores = np.array([1.0, 0.0, -1.0, 0.4])
     assert (np.diag(covariance) < 0.1).all()
-    table = make_result(scores, covariance, [0, 0, 0, 1]).contrasts(0.9)
+    table = ranking(scores, covariance).contrasts(0.9)
     assert len(table) == 3
     row = table.loc[("m3", "m1")]
     variance = covariance[3, 3] + covariance[1, 1] - 2 * covariance[3, 1]
@@ -49,14 +34,14 @@ def test_contrasts_follow_from_the_covariance(rng):
     holm = np.minimum(holm_adjust(above), holm_adjust(below))
     assert_allclose(table["p_adjusted"], np.minimum(2.0 * holm, 1.0))
     assert (table["p_adjusted"] >= 2.0 * p - 1e-12).all()
-    equal = make_result(np.zeros(4), covariance, [0, 0, 0, 1]).contrasts()
+    equal = ranking(np.zeros(4), covariance).contrasts()
     assert (equal["p_adjusted"] == 1.0).all()
 
 
 def test_zero_and_infinite_errors_never_reject():
     below, above = one_sided_p(np.array([5.0, 5.0]), np.array([0.0, np.inf]))
     assert (below == 1).all() and (above == 1).all()
-    result = make_result([3.0, -3.0, 0.0], np.eye(3) * 0.01, [0, 0, 1], [0, 1, 0])
+    result = ranking([3.0, -3.0, 0.0], np.eye(3) * 0.01, unbounded=np.arange(3) == 1)
     sets = result.rank_sets()
     assert sets.loc["m2"].tolist() == [2, 2, 3]
     assert result.conf_int().loc["m2"].notna().all()
@@ -65,7 +50,7 @@ def test_zero_and_infinite_errors_never_reject():
 
 @pytest.mark.parametrize("level", [0, 1, -1, "95", 2.0, True, None])
 def test_levels_outside_the_unit_interval_are_refused(level):
-    result = make_result([0.0, 0.0, 0.0], np.eye(3), [0, 0, 1])
+    result = ranking(np.zeros(3), np.eye(3))
     for method in (result.conf_int, result.contrasts, result.rank_sets):
         with pytest.raises(ValueError, match="level"):
             method(level)
@@ -75,7 +60,7 @@ def test_rank_set_of_a_model_tied_with_all(rng):
     n, hits = 400, 0
     for _ in range(n):
         draw = rng.normal(size=8)
-        result = make_result(draw, np.eye(8), [0] * 7 + [1])
+        result = ranking(draw, np.eye(8))
         row = result.rank_sets(n_draws=1999).iloc[0]
         hits += (row["low"], row["high"]) == (1, 8)
     assert hits >= binom.ppf(1e-4, n, 0.95)
