@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from skanchor._estimators.btl import BTLRegressor
@@ -326,38 +325,33 @@ class IPWOnly(TwoSteps):
 
     def _fit_judges(self, sample: Sample, start: Any) -> Sample:
         X, weight = sample.X, sample.weight.copy()
-        for m in range(len(X.judges)):
-            rows = sample.counts & (X.judge == m)
-            history = np.flatnonzero(rows & ~X.involves_new)
-            arrived = np.flatnonzero(rows & X.involves_new)
-            if X.features_left.shape[1] and len(arrived):
-                weight[history] *= self._ratios(sample, history, arrived)
-        return super()._fit_judges(sample.weighted(weight), start)
-
-    def _ratios(
-        self, sample: Sample, history: NDArray[np.intp], arrived: NDArray[np.intp]
-    ) -> Array:
-        """Density ratios of the historical rows of a judge, of mean one."""
-        X = sample.X
-        # Features of arrival rows, of shape (n_arrivals, 2 n_features), with the new
-        # model's response first. A row of two new models enters as it is recorded.
-        turned = ~X.is_new[X.left[arrived]][:, None]
+        # Features of both responses, of shape (n_rows, 2 n_features).
         sides = np.hstack([X.features_left, X.features_right])
         others = np.hstack([X.features_right, X.features_left])
-        arrivals = np.where(turned, others[arrived], sides[arrived])
-        # Pairs to classify: arrivals (label 1), then historical rows in both orders
-        # (label 0), each with the weight of its row.
-        pairs = np.vstack([arrivals, sides[history], others[history]])
-        label = np.repeat([1.0, 0.0], [len(arrived), 2 * len(history)])
-        weight = sample.weight[np.concatenate([arrived, history, history])]
-        design = np.column_stack([np.ones(len(pairs)), pairs])
-        penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
-        fit = fit_logistic(design, label, weight, penalty=penalty)
-        # Odds are exp(logit); limits of the logits prevent overflow.
-        odds = np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
-        both, weight = odds[len(arrived) :].reshape(2, -1), sample.weight[history]
-        total = 2.0 * weight.sum()
-        both = np.minimum(both, self.clip * (both @ weight).sum() / total)
-        # Clipping lowers the mean, so it is computed again. A row has the mean of its
-        # two orders.
-        return np.asarray(both.mean(axis=0) * total / (both @ weight).sum())
+        for m in range(len(X.judges)):
+            rows = sample.counts & (X.judge == m)
+            old = np.flatnonzero(rows & ~X.involves_new)
+            arrived = np.flatnonzero(rows & X.involves_new)
+            if not sides.shape[1] or not len(arrived):
+                continue
+            # The new model's response is first. A row of two new models enters as it is
+            # recorded.
+            turned = ~X.is_new[X.left[arrived]][:, None]
+            arrivals = np.where(turned, others[arrived], sides[arrived])
+            # Pairs to classify: arrivals (label 1), then historical rows in both orders
+            # (label 0), each with the weight of its row.
+            pairs = np.vstack([arrivals, sides[old], others[old]])
+            label = np.repeat([1.0, 0.0], [len(arrived), 2 * len(old)])
+            counts = sample.weight[np.concatenate([arrived, old, old])]
+            design = np.column_stack([np.ones(len(pairs)), pairs])
+            penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
+            fit = fit_logistic(design, label, counts, penalty=penalty)
+            # Odds are exp(logit); limits of the logits prevent overflow.
+            odds = np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
+            both, counts = odds[len(arrived) :].reshape(2, -1), sample.weight[old]
+            total = 2.0 * counts.sum()
+            both = np.minimum(both, self.clip * (both @ counts).sum() / total)
+            # Clipping lowers the mean, so it is computed again. A row has the mean of
+            # its two orders.
+            weight[old] *= both.mean(axis=0) * total / (both @ counts).sum()
+        return super()._fit_judges(sample.weighted(weight), start)

@@ -107,16 +107,12 @@ def bootstrap(
     sample = sample[np.lexsort((X.order, X.right, X.left, X.sources, X.involves_new))]
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     resampler = Resampler(sample, seed)
-    starts = range(0, n_resamples, resampler.block)
+    jobs = [
+        (sample, fitted, resampler, block, n_resamples - start)
+        for block, start in enumerate(range(0, n_resamples, resampler.block))
+    ]
     blocks = run_plan(
-        _run_block,
-        [
-            (sample, fitted, resampler, block, n_resamples - start)
-            for block, start in enumerate(starts)
-        ],
-        n_jobs=n_jobs,
-        verbose=verbose,
-        description="resamples",
+        _run_block, jobs, n_jobs=n_jobs, verbose=verbose, description="resamples"
     )
     is_new, values = fitted.result_.is_new, fitted.result_.all_scores.to_numpy(float)
     replicates = np.concatenate(blocks)

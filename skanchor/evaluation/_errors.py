@@ -23,7 +23,6 @@ from skanchor._model.riesz import RieszWeights
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
-from skanchor.results import AnchorResult
 
 
 class DifferenceErrors:
@@ -74,10 +73,10 @@ class DifferenceErrors:
             of the sample, in logits; ``item_df``. Empty where the estimator has no
             influence values, or people have a bias.
         """
-        result = getattr(fitted, "result_", None)
         debiaser = getattr(fitted, "debiaser_", None)
-        if self.has_bias or debiaser is None or not isinstance(result, AnchorResult):
+        if self.has_bias or debiaser is None:
             return {}
+        result = fitted.result_
         error = float(result.standard_errors[model])
         if not np.isfinite(error):
             return {}

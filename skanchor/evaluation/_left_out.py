@@ -375,8 +375,6 @@ def check_intervals(
             "Intervals can only be tested of a method with standard errors; use "
             "leave_one_model_out for one without."
         )
-    order = table.index.argsort()
-    table, parts = table.iloc[order], [parts[k] for k in order]
     # A score that is not determined has no parts, and is not tested.
     tested = [part for part in parts if part]
     if not tested or len(tested) < np.isfinite(table["standard_error"]).sum():

@@ -170,17 +170,17 @@ def simulate_battles(
 
     drawn = for_scores.normal(size=n_models)
     old = drawn if scores is None else scores
-    old = finite_array("scores", old, (n_models,), "one per historical model")
+    old = finite_array("scores", old, (n_models,))
     each = [new_score] * n_new_models if np.ndim(new_score) == 0 else new_score
-    added = finite_array("new_score", each, (n_new_models,), "one per new model")
+    added = finite_array("new_score", each, (n_new_models,))
     # Items are the historical models, then the new ones: theta has shape (n_items,).
     theta = np.concatenate([old - old.mean(), added])
     drawn = for_slopes.uniform(0.5, 2.0, size=n_judges)
     slopes = drawn if sensitivities is None else sensitivities
-    c = finite_array("sensitivities", slopes, (n_judges,), "one per judge")
+    c = finite_array("sensitivities", slopes, (n_judges,))
 
     sizes = n_judges, n_models, n_new_models, n_features
-    design = Design.draw(for_networks, sizes, tau)
+    design = Design(for_networks, sizes, tau)
     people = float(human_fraction) if n_human is None else n_human
     history = design.history(for_history, n_historical, people)
     arrivals = design.arrivals(for_arrivals, n_new, meets)
@@ -192,8 +192,7 @@ def simulate_battles(
         ratios = rho * np.abs(c)
         biases = draw_biases(for_biases, bias, judges, history, delta, ratios)
     else:
-        shape = n_judges, n_features
-        coefs = finite_array("bias_coef", bias_coef, shape, "a row per judge")
+        coefs = finite_array("bias_coef", bias_coef, (n_judges, n_features))
         shapes = (partial(linear_bias, coef) for coef in coefs)
         biases = dict(zip(judges, shapes, strict=True))
     shape = len(items), n_judges

@@ -50,36 +50,23 @@ class Rows(NamedTuple):
         return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True)
 class Design:
-    """Judges, and models that each respond to a prompt by a tanh network."""
+    """Judges, and models that each respond to a prompt by a tanh network.
 
-    n_models: int
-    n_judges: int
-    hidden: Array  # (n_items, N_HIDDEN, N_PROMPT)
-    offset: Array  # (n_items, N_HIDDEN)
-    output: Array  # (n_items, n_features, N_HIDDEN)
-    shift: Array  # (n_items, n_features)
+    Networks are drawn, and one shift of length tau sqrt(5) per new model. ``sizes`` are
+    the numbers of judges, historical and new models, and features.
+    """
 
-    @classmethod
-    def draw(cls, rng: Rng, sizes: tuple[int, int, int, int], tau: float) -> Design:
-        """Draw the networks, and one shift of length tau sqrt(5) per new model.
-
-        ``sizes`` are the numbers of judges, historical and new models, and features.
-        """
-        n_judges, n_models, n_new, width = sizes
-        n = n_models + n_new
+    def __init__(self, rng: Rng, sizes: tuple[int, int, int, int], tau: float):
+        self.n_judges, self.n_models, n_new, width = sizes
+        n = self.n_models + n_new
         # A uniform direction for each new model; historical models are not shifted.
-        direction = rng.normal(size=(n_new, width))
-        direction *= tau * np.sqrt(5) / np.linalg.norm(direction, axis=1, keepdims=True)
-        return cls(
-            n_models,
-            n_judges,
-            hidden=rng.normal(size=(n, N_HIDDEN, N_PROMPT)),
-            offset=rng.normal(0, OFFSET_SD, size=(n, N_HIDDEN)),
-            output=rng.normal(size=(n, width, N_HIDDEN)) / np.sqrt(N_HIDDEN),
-            shift=np.vstack([np.zeros((n_models, width)), direction]),
-        )
+        shift = rng.normal(size=(n_new, width))
+        shift *= tau * np.sqrt(5) / np.linalg.norm(shift, axis=1, keepdims=True)
+        self.shift = np.vstack([np.zeros((self.n_models, width)), shift])
+        self.hidden = rng.normal(size=(n, N_HIDDEN, N_PROMPT))
+        self.offset = rng.normal(0, OFFSET_SD, size=(n, N_HIDDEN))
+        self.output = rng.normal(size=(n, width, N_HIDDEN)) / np.sqrt(N_HIDDEN)
 
     def history(self, rng: Rng, n: int, people: float) -> Rows:
         """Draw comparisons of historical models by people and judges.
@@ -246,13 +233,11 @@ def model_numbers(name: str, values: ArrayLike | None, n_models: int) -> Any:
     return array
 
 
-def finite_array(
-    name: str, values: ArrayLike, shape: tuple[int, ...], why: str
-) -> np.ndarray:
+def finite_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """Return values as a finite float array of a shape, else raise."""
     array = np.asarray(values, dtype=float)
     if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected {shape}: {why}.")
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}.")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite.")
     return array
