@@ -11,15 +11,9 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 SCORES = {
-    "amber-otter": 0.9,
-    "blue-heron": 0.65,
-    "cedar-fox": 0.45,
-    "dusty-lark": 0.2,
-    "early-moth": 0.0,
-    "fern-badger": -0.35,
-    "grey-robin": -0.75,
-    "hazel-newt": -1.1,
-}
+    "amber-otter": 0.9, "blue-heron": 0.65, "cedar-fox": 0.45, "dusty-lark": 0.2,
+    "early-moth": 0.0, "fern-badger": -0.35, "grey-robin": -0.75, "hazel-newt": -1.1,
+}  # fmt: skip
 """Scores of the historical models by which the table was simulated."""
 
 NEW_SCORES = {"ivory-lynx": 0.55, "jade-finch": -0.2}

@@ -36,8 +36,8 @@ HEADER = "header"
 _BEGIN = 80
 """More bytes than a first line has."""
 
-_LOOK, _SMALL = 1 << 12, 1 << 22
-"""Bytes of an array by which it is decided whether to compress it; largest that is."""
+_SMALL = 1 << 22
+"""Bytes of the arrays of a file below which it is compressed."""
 
 _MOST, _MOST_TIMES = 1 << 26, 8
 """Bytes that the arrays of any file may declare, and how many times those of the file
@@ -103,19 +103,15 @@ def write_archive(
     start = len(FIRST_LINE) + DIGEST_SIZE
     buffer = io.BytesIO(FIRST_LINE.ljust(start, b"\0"))
     buffer.seek(start)
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, values in {HEADER: np.frombuffer(text, np.uint8), **arrays}.items():
-            if values.dtype.kind not in _NUMBERS:
-                raise ValueError(f"array {name!r} does not hold numbers")
-            member = io.BytesIO()
-            np.lib.format.write_array(member, values, version=(1, 0))
-            content = member.getvalue()
-            begin = content[:_LOOK]
-            is_packed = len(content) < _SMALL
-            is_packed &= len(zlib.compress(begin)) < len(begin) / 2
-            kind = zipfile.ZIP_DEFLATED if is_packed else zipfile.ZIP_STORED
-            # The time of a member is fixed, so that equal content is an equal file.
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content, kind)
+    arrays = {HEADER: np.frombuffer(text, np.uint8), **arrays}
+    for name, values in arrays.items():
+        if values.dtype.kind not in _NUMBERS:
+            raise ValueError(f"array {name!r} does not hold numbers")
+    # Sums of many groups are large, and hardly compress. Members have a fixed time, so
+    # that equal content is an equal file.
+    is_small = sum(values.nbytes for values in arrays.values()) < _SMALL
+    save: Any = np.savez_compressed if is_small else np.savez
+    save(buffer, **arrays)
     # A view, since a file with many groups is large.
     whole = buffer.getbuffer()
     whole[len(FIRST_LINE) : start] = hashlib.sha256(whole[start:]).digest()

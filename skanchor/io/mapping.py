@@ -154,8 +154,8 @@ class Mapping:
             asks["judges"] = "no column says who decided in {!r}: people or a judge?"
         questions = []
         for part, name, one in self._open:
-            n_rows = "" if one.rows is None else f" in {one.rows} rows"
-            rows = " in 1 row" if one.rows == 1 else n_rows
+            n = one.rows
+            rows = "" if n is None else f" in {n} row{'s' * (n != 1)}"
             is_shares = part == "outcomes" and name == SHARES
             ask = f"outcomes are {one.reason}" if is_shares else asks[part]
             questions.append(ask.format(name, rows))
