@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skanchor._battles import Comparisons, decide_roles
+from skanchor._battles import decide_roles
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import carried
@@ -142,11 +141,6 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
                 "Add them to X and y."
             )
         return super()._admit(sample)
-
-    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
-        # Judge rows, as for every method, so that scores compare; else human rows.
-        judge = super()._scored_rows(X)
-        return judge if judge.any() else X.is_human
 
 
 class JudgeArenaElo(TwoSteps):  # numpydoc ignore=PR02

@@ -136,9 +136,8 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
             # Of refits only the scores are read.
             covariance = np.full((layout.n_items, layout.n_items), np.nan)
             unbounded = np.zeros(layout.n_items, dtype=bool)
-        unbounded |= np.abs(fit.scores) >= SCORE_BOUND
         scores = np.clip(fit.scores, -SCORE_BOUND, SCORE_BOUND)
-        unbounded |= not fit.converged
+        unbounded |= (np.abs(scores) >= SCORE_BOUND) | (not fit.converged)
         self._conclude(sample, scores, covariance, unbounded)
 
 

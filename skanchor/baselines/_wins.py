@@ -114,8 +114,7 @@ class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
     """
 
     def _new_rates(self, sample: Sample) -> Array:
-        X = sample.X
-        judged = ~X.is_human
+        X, judged = sample.X, ~sample.X.is_human
         # Weighted numbers of wins and games of new against historical models at all
         # judges together, of shape (n_new, n_historical).
         wins, box = wins_of(sample, judged), np.ix_(X.is_new, ~X.is_new)
@@ -282,9 +281,8 @@ class SoftElo(OfVotes, ScoreEstimator):
         rows = votes & np.isfinite(margins) & (margins != 0)
         if not rows.any():
             raise BattlesError(
-                "No vote that is not a tie has a margin: margin='verdict' needs "
-                "verdicts on pairs of models that people have voted on, "
-                "margin='features' features in the rows of people."
+                "No vote that is not a tie has a margin: it needs verdicts on the same "
+                "two models, with margin='features' features of its own."
             )
         fit = fit_logistic(margins[rows, None], y[rows], known.weight[rows])
         self.slope_ = float(fit.coef[0])

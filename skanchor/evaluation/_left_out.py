@@ -366,8 +366,7 @@ def check_intervals(
         # that each fit itself uses one core.
         unfitted.set_params(item_effects=treatment, n_jobs=None, verbose=0)
     study = _studied(unfitted, X, y, sample_weight, groups)
-    counts = RowRules.of(unfitted).counts
-    errors = DifferenceErrors(study.sample, study.human, counts)
+    errors = DifferenceErrors(study.sample, study.human, RowRules.of(unfitted).counts)
     issued = getattr(estimator, "warnings_", ())
     table, parts = _left_out(study, level, models, n_jobs, verbose, errors, issued)
     if "standard_error" not in table:

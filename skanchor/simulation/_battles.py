@@ -148,13 +148,10 @@ def simulate_battles(
     # An equicorrelation matrix of M judges has the eigenvalue 1 + (M - 1) r.
     if 1 + (n_judges - 1) * item_corr < 0:
         raise ValueError(
-            f"item_corr={item_corr} is below -1/(n_judges - 1), the least correlation "
-            f"that {n_judges} judges can all have with one another."
+            f"item_corr={item_corr} is below -1/(n_judges - 1), the least of all pairs."
         )
     if bias == "curved" and n_features % 3:
-        raise ValueError(
-            f"bias='curved' needs n_features to be a multiple of 3, got {n_features}."
-        )
+        raise ValueError("bias='curved' needs n_features to be a multiple of 3.")
     if bias_coef is not None and bias != "linear":
         raise ValueError("bias_coef needs bias='linear'.")
     meets = model_numbers("opponents", opponents, n_models)

@@ -176,8 +176,7 @@ def draw_biases(
             if not size > 0:
                 raise ValueError(
                     f"The bias of {judge!r} cannot be scaled by rho: it does not vary "
-                    f"over its {contrast.size} historical rows. Increase n_historical, "
-                    "decrease human_fraction or n_human, or set rho=0."
+                    f"over its {contrast.size} historical rows. Draw more or set rho=0."
                 )
             factor = ratios[m] * np.std(delta[mine]) / size
         biases[judge] = ScaledBias(shape, factor)

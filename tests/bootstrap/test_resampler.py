@@ -7,7 +7,8 @@ import pytest
 from skanchor._battles import decide_roles
 from skanchor._sample.sample import Sample
 from skanchor.baselines import JointBTL
-from skanchor.bootstrap import Resampler, bootstrap
+from skanchor.bootstrap import bootstrap
+from skanchor.bootstrap._refit import Resampler
 
 
 def in_roles(data, weight=None, groups=None):
