@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._battles.comparisons import Comparisons
-from skanchor._battles.labels import HUMAN, PEOPLE_LABELS, factorize
+from skanchor._battles.labels import HUMAN, PEOPLE_LABELS, as_objects, factorize
 from skanchor._text import first_five
 from skanchor._typing import Array
 from skanchor.warning_log import warn_of_data
@@ -79,9 +79,11 @@ def check_table(
     grouped : bool
         Whether groups say which rows depend on each other.
     """
-    _warn_of_alike_labels("model", X.models.tolist(), [X.left, X.right])
-    # People, of code -1, come last, so that the code is the index.
-    _warn_of_alike_labels("judge", [*X.judges.tolist(), HUMAN], [X.judge])
+    _warn_of_alike_labels("model", X.models, X.appearances(X.is_usable))
+    verdicts = np.bincount(X.judge[X.judge >= 0], minlength=len(X.judges))
+    # People first, whatever the number of their votes.
+    judges = as_objects([HUMAN, *X.judges.tolist()])
+    _warn_of_alike_labels("judge", judges, np.append(len(X) + 1, verdicts))
     people = [label for label in X.judges.tolist() if _means_people(label)]
     if people:
         warn_of_data(
@@ -104,8 +106,11 @@ def check_table(
             + f" Models {lost} appear in no other row."
             * bool(lost),
         )
-    # Without prompts, copies of one group do no harm.
-    if frame is not None and ("prompt_id" in frame.columns or not grouped):
+    # Without prompts, copies of one group do no harm, and without features no row tells
+    # a copy from another verdict.
+    if frame is not None and (
+        "prompt_id" in frame.columns or (X.feature_names and not grouped)
+    ):
         _warn_of_copies(frame, X, y, weight)
 
 
@@ -126,34 +131,26 @@ def _means_people(label: Any) -> bool:
 
 
 def _warn_of_alike_labels(
-    kind: str, labels: list[Any], columns: list[NDArray[np.intp]]
+    kind: str, labels: NDArray[Any], n_rows: NDArray[np.intp]
 ) -> None:
-    """Warn of labels that are spelled nearly alike; columns hold their codes."""
+    """Warn of labels that are spelled nearly alike; the usual one comes first."""
     spelled: dict[str, list[str]] = {}
-    for label in filter(lambda label: isinstance(label, str), labels):
-        spelled.setdefault(_spelling(label), []).append(label)
+    for label in labels[np.argsort(-n_rows, kind="stable")].tolist():
+        if isinstance(label, str):
+            spelled.setdefault(_spelling(label), []).append(label)
     groups = [alike for alike in spelled.values() if len(alike) > 1]
-    if not groups:
-        return
-    names: dict[str, str] = {}
-    n_rows = np.bincount(np.concatenate(columns) % len(labels), minlength=len(labels))
-    for alike in groups:
-        # People first, whatever the number of their votes, then the usual name.
-        alike.sort(key=lambda label: (label != HUMAN, -n_rows[labels.index(label)]))
-        names.update(dict.fromkeys(alike[1:], alike[0]))
-    is_rare = np.array([label in names for label in labels])
-    rows = np.any([is_rare[column] for column in columns], axis=0)
-    mark = f"; only {HUMAN!r} marks human rows" * (kind == "judge")
-    listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
-    warn_of_data(
-        f"look-alike-{kind}s",
-        [label for alike in groups for label in alike],
-        f"The {kind}s {listed} differ in case, blanks, separators or "
-        f"invisible letters alone, and each counts as a {kind} of its own{mark}. "
-        f"Rows of the rarer names: {rows.sum()}, the first is row "
-        f"{int(np.argmax(rows))}. Give those that are one the same name: X = "
-        f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
-    )
+    if groups:
+        names = {label: alike[0] for alike in groups for label in alike[1:]}
+        mark = f"; only {HUMAN!r} marks human rows" * (kind == "judge")
+        listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
+        warn_of_data(
+            f"look-alike-{kind}s",
+            [label for alike in groups for label in alike],
+            f"The {kind}s {listed} differ in case, blanks, separators or "
+            f"invisible letters alone, and each counts as a {kind} of its own{mark}. "
+            f"Give those that are one the same name: X = X.replace({names}), or under "
+            f"[{kind}s] in the mapping of a file.",
+        )
 
 
 def _warn_of_copies(
@@ -164,33 +161,28 @@ def _warn_of_copies(
     Rows of different prompts are no copies. Without prompts the features stand for
     them, where they tell rows apart.
     """
-    has_prompts = "prompt_id" in frame.columns
-    if not has_prompts and not X.feature_names:
-        return
-    codes = [
-        factorize(frame[name], f"Column {name!r}")[0]
-        for name in ("prompt_id", "rater", "turn")
-        if name in frame.columns
-    ]
+    has_prompts, rows = "prompt_id" in frame.columns, X.is_usable & (weight > 0)
     # Rows with the sides swapped agree once all have the smaller model code first.
     turned, (pair, preference) = X.left > X.right, _oriented(X, y)
+    columns = [pair, preference, X.judge, np.where(turned, -X.order, X.order)]
+    for name in ("prompt_id", "rater", "turn"):
+        if name in frame.columns:
+            columns.append(factorize(frame[name], f"Column {name!r}")[0])
 
     def features() -> Iterator[Array]:
-        for left, right in zip(X.features_left.T, X.features_right.T, strict=True):
-            yield np.where(turned, right, left)
-            yield np.where(turned, left, right)
+        for sides in zip(X.features_left.T, X.features_right.T, strict=True):
+            yield np.where(turned, *sides[::-1])
+            yield np.where(turned, *sides)
 
     # Rows without a prompt, or without features, may be of different ones.
-    rows = X.is_usable & (weight > 0)
     if has_prompts:
-        rows &= codes[0] >= 0
+        rows &= columns[4] >= 0
     elif not X.features_complete:
         rows &= np.isfinite(X.features_left + X.features_right).all(axis=1)
     at = np.flatnonzero(rows)
     if not has_prompts and len(_copies(at, features())) > (1.0 - DISTINCT) * len(at):
         return
-    others = pair, preference, X.judge, np.where(turned, -X.order, X.order)
-    copies = _copies(at, chain(codes, others, features()))
+    copies = _copies(at, chain(columns[4:], columns[:4], features()))
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * len(at)):
         what = "prompt_id, models" if has_prompts else "models"
         warn_of_data(

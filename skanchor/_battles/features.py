@@ -133,7 +133,7 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         if kinds == {"text", "number"}:
             raise BattlesError(
                 f"Columns {stem}_a and {stem}_b differ in type: {sides[0].dtype}, "
-                f"{sides[1].dtype}{''.join(map(_first_word, sides))}."
+                f"{sides[1].dtype}. Is there a word among the numbers?"
             )
         if kinds == {"number"}:
             is_suspect = smells_of_outcome(stem) and not stem.startswith(DECLARED)
@@ -167,15 +167,6 @@ def _are_numbers(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Which objects are numbers."""
     numbers = (isinstance(value, (int, float, np.number)) for value in values)
     return np.fromiter(numbers, bool, len(values)) & ~pd.isna(values)
-
-
-def _first_word(column: nw.Series[Any]) -> str:
-    """Part of an error: the first text that is not a number; empty if all are."""
-    texts = pd.Series(column.to_list(), dtype=object)
-    words = np.flatnonzero(texts.notna() & pd.to_numeric(texts, errors="coerce").isna())
-    if not len(words):
-        return ""
-    return f"; row {words[0]} of {column.name} holds {texts[words[0]]!r:.60}"
 
 
 def _holds_numbers(column: nw.Series[Any]) -> bool:
@@ -213,11 +204,9 @@ def as_float(values: NDArray[Any], name: str) -> Array:
     result = np.asarray(values, dtype=np.float64)
     if _largest(result) > LARGEST:
         row = int(np.argmax(np.abs(np.nan_to_num(result)) > LARGEST))
-        is_infinite = np.isinf(result[row])
-        what = "contains infinity, first in" if is_infinite else "is too large in"
         raise BattlesError(
-            f"Feature {name!r} {what} row {row}, {result[row]:.3g}. Rescale it, put a "
-            "number, or drop the row."
+            f"Feature {name!r} contains infinity or a number too large: row {row} "
+            f"holds {result[row]:.3g}. Rescale it, put a number, or drop the row."
         )
     return result
 

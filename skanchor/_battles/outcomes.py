@@ -147,11 +147,6 @@ class Outcomes:
 
         if y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")
-            # Floats in [0, 1] with an end point and a value between are preferences;
-            # otherwise they are two class labels, as in any scikit-learn classifier.
-            inside = (y >= 0) & (y <= 1)
-            if inside.all() and np.isin([0.0, 1.0], y).any() and (y % 1 != 0).any():
-                return cls(y.astype(np.float64), np.array([0.0, 1.0]), 1)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) > 2:

@@ -57,18 +57,35 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
     # One number for each row, in mixed radix: the last column varies fastest.
     key, n_keys = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
-        if is_constant(column):
+        if len(column) and column.min() == column.max():
             continue
-        codes, values = pd.factorize(column, sort=True, use_na_sentinel=False)
-        if n_keys * len(values) > np.iinfo(np.int64).max:
-            key, kinds = pd.factorize(key, sort=True)
-            n_keys = len(kinds)
-        n_keys *= max(len(values), 1)
-        key *= len(values)
+        codes, n_codes = _ordered_codes(column)
+        if n_keys * n_codes > np.iinfo(np.int64).max:
+            key, n_keys = _without_gaps(key)
+        key *= n_codes
         key += codes
-    kind, values = pd.factorize(key, sort=True)
-    size = np.bincount(kind, minlength=len(values))
-    return EqualRows(kind, first_rows(kind, len(values)), size)
+        n_keys *= max(n_codes, 1)
+    kind, n_kinds = _without_gaps(key)
+    size = np.bincount(kind, minlength=n_kinds)
+    return EqualRows(kind, first_rows(kind, n_kinds), size)
+
+
+def _ordered_codes(column: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Codes in the order of the values, and a bound of their number."""
+    if column.dtype.kind in "biu" and len(column):
+        low, high = int(column.min()), int(column.max())
+        # Integers of a narrow range are codes already, and need no search.
+        if high - low < len(column):
+            return column.astype(np.int64) - low, high - low + 1
+    codes, values = pd.factorize(column, sort=True, use_na_sentinel=False)
+    return codes, len(values)
+
+
+def _without_gaps(key: NDArray[np.int64]) -> tuple[NDArray[np.intp], int]:
+    """Integers renumbered in their order, and how many different ones there are."""
+    codes, n_codes = _ordered_codes(key)
+    is_used = np.bincount(codes, minlength=n_codes) > 0
+    return (np.cumsum(is_used) - 1)[codes], int(np.count_nonzero(is_used))
 
 
 def first_rows(kind: NDArray[Any], n_kinds: int) -> NDArray[np.intp]:

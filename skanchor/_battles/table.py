@@ -293,8 +293,8 @@ def _with_judges(
 
     What is missing stays missing.
     """
-    is_default = judges is None and _listed(human) == [HUMAN]
-    if is_default and without is None and pool is None:
+    is_default = _listed(human) == [HUMAN]
+    if is_default and judges is None and without is None and pool is None:
         return frame
     require_columns(frame.columns, ["judge"])
     labels = frame["judge"].drop_nulls().unique().to_list()
@@ -302,14 +302,12 @@ def _with_judges(
         dropped = _matching(labels, without, "judges to drop")
         frame = frame.filter(~nw.col("judge").is_in(dropped))
         labels = [label for label in labels if label not in dropped]
-    if is_default and pool is None:
-        return frame
     people = [HUMAN]
-    if judges is None and not is_default:
+    if not is_default:
+        if judges is not None:
+            raise BattlesError("Give either the human labels or the judges, not both.")
         people = _matching(labels, human, "human labels")
     elif judges is not None:
-        if _listed(human) != [HUMAN]:
-            raise BattlesError("Give either the human labels or the judges, not both.")
         others = _matching(labels, judges, "judges")
         people = [label for label in labels if label not in others]
     # Rows of people get the label "human", so no judge may have it already.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._crossfit.fits import FoldResult, FullFit, fit_fold, influence_by_row
@@ -234,25 +235,21 @@ def _warn_of_unstable(
     weights: list[RieszWeights],
 ) -> None:
     """Warn of unstable scores, with the folds and the judges that make them so."""
-    why, causes = ": the correction of the plug-in is too large for one step", []
+    why, causes = ": the correction of the plug-in is too large for one step", ""
     if apart.any():
         far = np.flatnonzero(apart.any(axis=1)).tolist()
         why += f", and folds {far} place them {FAR:g} logits off"
-    # Of shape (n_folds, n_judges); people, who come first, have sensitivity one.
-    fits = [one.fit for one in weights]
-    slopes = np.array([fit.x[fit.layout.sensitivities][1:] for fit in fits])
-    is_weak, judges = slopes < WEAK_SENSITIVITY, sample.X.judges.tolist()
-    weakest = np.argsort(slopes.min(axis=0), kind="stable")
-    weak = [m for m in weakest.tolist() if is_weak[:, m].any()]
-    for m in weak[:5]:
-        causes.append(
-            f"judge {judges[m]!r} in folds {np.flatnonzero(is_weak[:, m]).tolist()} "
-            f"(down to {slopes[:, m].min():.2g})"
-        )
-    if len(weak) > 5:
-        causes.append(f"{len(weak) - 5} more")
-    tail = f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""
-    warn(undetermined_scores(sample.X.models[unstable].tolist(), why, tail))
+    # People, who come first, have sensitivity one.
+    slopes = [one.fit.x[one.fit.layout.sensitivities][1:] for one in weights]
+    least = pd.Series(np.min(slopes, axis=0), sample.X.judges).sort_values()
+    weak = least[least < WEAK_SENSITIVITY]
+    if len(weak):
+        shown = [
+            f"judge {judge!r} ({c:.2g} in a fold)" for judge, c in weak[:5].items()
+        ]
+        more = f" and {len(weak) - 5} more" if len(weak) > 5 else ""
+        causes = f" Sensitivities are weak: {', '.join(shown)}{more}."
+    warn(undetermined_scores(sample.X.models[unstable].tolist(), why, causes))
 
 
 def undetermined_scores(

@@ -219,7 +219,7 @@ def places_all_models(sample: Sample, plan: FoldPlan) -> list[bool]:
 
 def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
     """Refuse a plan that does not hold out every row that counts exactly once."""
-    rows, n_rows = np.flatnonzero(sample.counts), len(sample)
+    counts, n_rows = sample.counts, len(sample)
     times, fold, number = np.zeros(n_rows, dtype=int), np.full(n_rows, -1), -1
     listed = ""
     if sample.inputs.counted:
@@ -241,30 +241,30 @@ def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
             raise ValueError(
                 f"Split {number} of cv must hold row numbers from 0 to {n_rows - 1}."
             ) from None
-        torn = rows[(train == test)[rows]]
+        torn = np.flatnonzero(counts & (train == test))
         if len(torn):
-            what = (
-                "both in training and" if train[torn[0]] else "neither in training nor"
-            )
+            where = "both in training and"
+            if not train[torn[0]]:
+                where = "neither in training nor"
             raise ValueError(
-                f"Split {number} of cv has {len(torn)} rows {what} held out, the "
+                f"Split {number} of cv has {len(torn)} rows {where} held out, the "
                 f"first is row {torn[0]}: folds train on all rows not held out.{listed}"
             )
         times += test
         fold[test] = number
-    if (times[rows] != 1).any():
-        row = int(rows[np.argmax(times[rows] != 1)])
+    off = np.flatnonzero(counts & (times != 1))
+    if len(off):
         raise ValueError(
             "The folds of cv must hold out every row exactly once; row "
-            f"{row} is held out {times[row]} times.{listed}"
+            f"{off[0]} is held out {times[off[0]]} times.{listed}"
         )
     if sample.groups is not None:
-        table = pd.Series(fold[rows]).groupby(sample.groups[rows])
-        n_torn = int((table.nunique() > 1).sum())
-        if n_torn:
+        n_folds = pd.Series(fold[counts]).groupby(sample.groups[counts]).nunique()
+        if (n_folds > 1).any():
             raise ValueError(
-                f"The folds of cv tear {n_torn} groups apart; a group must be held out "
-                "as a whole (use a splitter that takes groups, or an int)."
+                f"The folds of cv tear {(n_folds > 1).sum()} groups apart; a group "
+                "must be held out as a whole (use a splitter that takes groups, or an "
+                "int)."
             )
     return FoldPlan(fold, number + 1)
 

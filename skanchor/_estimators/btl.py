@@ -17,16 +17,14 @@ from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.judges import row_biases
+from skanchor._estimators.pipeline_fit import row_biases
 from skanchor._estimators.votes import (
     HumanVotes,
-    check_any_votes,
-    check_graph,
     fit_styled,
 )
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
-from skanchor._model.graph import Connectivity
+from skanchor._model.graph import Connectivity, in_braces
 from skanchor._model.influence import group_matrix
 from skanchor._model.linalg import positive_part
 from skanchor._model.one_sided import OpenRows, OpenScores, dispersion_of
@@ -35,7 +33,13 @@ from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.exceptions import BoundWarning, ConvergenceWarning
+from skanchor.exceptions import (
+    BattlesError,
+    BoundWarning,
+    ConvergenceWarning,
+    DisconnectedError,
+    SeparationWarning,
+)
 from skanchor.warning_log import warn_of_data
 
 
@@ -184,12 +188,17 @@ class BTLRegressor(ComparisonEstimator):
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
         present, wins = votes.present, votes.cells.wins
-        if not len(present):
-            check_any_votes(sample, self.disconnected)
+        # Votes that all compare a model with itself are let through with "warn".
+        compared = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
+        if not len(present) and (self.disconnected != "warn" or not compared.any()):
+            raise BattlesError(
+                "No human row compares two historical models; human rows carry the "
+                "label 'human' in column 'judge'."
+            )
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.items.context[present]))
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
-        check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
+        self._check_graph(self.connectivity_)
         fit = self._fit_scores(wins, start)
         is_open = fit.scale < 0
         self.unbounded_ = fit.is_far | is_open
@@ -224,6 +233,33 @@ class BTLRegressor(ComparisonEstimator):
                 is_open, columns, square, self.dispersion_, offset=styles
             )
 
+    def _check_graph(self, graph: Connectivity) -> None:
+        """Refuse, or warn of, votes that leave scores undetermined."""
+        if not graph.is_connected:
+            where = f" in {graph.n_scales} contexts" if graph.n_scales > 1 else ""
+            text = (
+                f"The human comparisons leave {len(graph.components)} separate groups "
+                f"of models{where}: {in_braces(graph.components)}. Scores of different "
+                "groups lie on no common scale. Add comparisons between the groups"
+            )
+            if self.disconnected == "raise":
+                raise DisconnectedError(
+                    f"{text}, drop one, or set disconnected='warn'."
+                )
+            models = [model for part in graph.components for model in part]
+            text += "; each group is centred on its own."
+            warn_of_data("separate-groups", models, text, SeparationWarning)
+        if graph.is_separated and self.alpha == 0.0:
+            text = (
+                f"Human votes bound some scores on one side only: {graph.separation()}."
+                " These scores follow the order of the wins, at most "
+                f"{self.score_bound} logits from zero, and have infinite standard "
+                "errors. The others are as without them. Add comparisons or set "
+                "alpha > 0."
+            )
+            code = "separated-scores"
+            warn_of_data(code, graph.one_sided, text, SeparationWarning)
+
     def _fit_scores(self, wins: Array, start: BTLRegressor | None) -> BTLFit:
         """Fit scores; warn of those beyond the bound."""
         first = None if start is None else np.nan_to_num(start.scores_for(self.models_))
@@ -237,14 +273,11 @@ class BTLRegressor(ComparisonEstimator):
             warn_of_data("scores-not-converged", (), text, ConvergenceWarning)
         far = self.models_[fit.is_far].tolist()
         if far:
-            warn_of_data(
-                "scores-at-bound",
-                far,
+            text = (
                 f"Scores of {far[:5]} lie beyond the bound of {self.score_bound} "
-                "logits and are held there; their intervals fail. The other scores "
-                "are as without the bound.",
-                BoundWarning,
+                "logits and are held there; the others are as without the bound."
             )
+            warn_of_data("scores-at-bound", far, text, BoundWarning)
         return fit
 
     def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> Array:
@@ -253,14 +286,12 @@ class BTLRegressor(ComparisonEstimator):
         self.unbounded_ |= errors.is_uncertain
         light = self.models_[errors.is_uncertain].tolist()
         if light:
-            warn_of_data(
-                "votes-too-light",
-                light,
-                "Groups of models are joined by human rows only that weigh next to "
-                f"nothing beside the others, so the scores of {len(light)} models have "
-                "no standard errors. Set the weights of these rows to zero, or add "
-                "human rows between the groups.",
+            text = (
+                f"The scores of {len(light)} models have no standard errors: they are "
+                "joined by human rows only that weigh next to nothing beside the "
+                "others. Set these weights to zero, or add human rows between them."
             )
+            warn_of_data("votes-too-light", light, text)
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
@@ -286,13 +317,12 @@ class BTLRegressor(ComparisonEstimator):
             group = sample.groups[rows]
             covariance, is_lost = errors.of_groups(totals(group))
         if is_lost:
-            warn_of_data(
-                "residuals-cancel",
-                (),
-                "Residuals of human rows cancel within their "
-                f"{len(np.unique(group))} groups, and leave differences of models "
-                "without an error. The errors are those of independent votes.",
+            text = (
+                f"Residuals of human rows cancel within their {len(np.unique(group))} "
+                "groups, and leave scores without an error. The errors are those of "
+                "independent votes."
             )
+            warn_of_data("residuals-cancel", (), text)
         else:
             self._warn_of_silence(errors)
         if sample.raters is not None:
@@ -308,12 +338,11 @@ class BTLRegressor(ComparisonEstimator):
         is_silent = errors.is_silent.any(axis=1)
         if is_silent.any():
             names = self.models_[is_silent].tolist()
-            warn_of_data(
-                "no-noise",
-                names,
+            text = (
                 f"Human rows of models {names[:5]} show no noise: outcomes are what "
-                "the scores predict. Their errors are those of independent votes.",
+                "the scores predict. Their errors are those of independent votes."
             )
+            warn_of_data("no-noise", names, text)
 
     @property
     def standard_errors_(self) -> pd.Series:

@@ -16,6 +16,7 @@ from skanchor._battles import Comparisons, JudgeRows, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.pipeline_fit import POSITION_BOUND, row_biases
 from skanchor._model.graph import count_components
 from skanchor._model.layout import without_rounding
 from skanchor._model.linalg import SymmetricSystem
@@ -23,7 +24,6 @@ from skanchor._model.logistic import separation_of
 from skanchor._model.sources import sigmoid
 from skanchor._sample.admission import separating_columns
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import biases_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
@@ -43,9 +43,6 @@ from skanchor.exceptions import (
     WeakJudgeWarning,
 )
 from skanchor.warning_log import warn_of_data
-
-POSITION_BOUND = 20.0
-"""Bound on the absolute position effect, in judge logits."""
 
 FAVOUR = 0.01
 """P-value, among all judges, of a favour for one side that is warned of."""
@@ -193,8 +190,8 @@ class JudgeCalibrator(ComparisonEstimator):
                 gaps = {f"gap {k}": v for k, v in one.gap_error_.items()}
                 choices[judge] = {"picked": one.picked_, **losses, **gaps}
                 one = one.learner_
-            coefs.append(_parametric(judge, one, n))
             biases[judge] = one
+            coefs.append(one.parametric_coef_)
             fit = JudgeFit(judge, one, rows, cut.order, sample.times[cut.rows])
             if start is None and n == 1:
                 # A position effect that is left out is looked at once, on all rows.
@@ -259,10 +256,8 @@ class JudgeCalibrator(ComparisonEstimator):
         ----------
         biases : mapping
             Fitted learner by judge.
-        sensitivities, position_effects : ndarray of shape (n_judges,)
-            In their order.
-        has_position_effect : sequence of bool
-            Whether the position effects were fitted.
+        sensitivities, position_effects, has_position_effect : of shape (n_judges,)
+            In the order of the judges; whether position effects were fitted.
 
         Returns
         -------
@@ -363,19 +358,9 @@ class NoJudges(JudgeCalibrator):
 class JudgeFit(NamedTuple):
     """A judge's fitted learner, with the rows that it was fitted on.
 
-    Attributes
-    ----------
-    judge : hashable
-        Label.
-    learner : learner
-        Fitted.
-    rows : TrainingRows
-        All rows of the judge; only historical ones have a weight. Parametric columns
-        are the score difference, then the display order where it has an effect.
-    order : ndarray of shape (n_rows,)
-        Display order.
-    times : ndarray of shape (n_rows,)
-        How many rows of the table each stands for.
+    ``rows`` are all rows of the judge, of which only historical ones have a weight; the
+    parametric columns are the score difference, then the display order where it has an
+    effect. ``order`` is the display order, ``times`` how many rows each stands for.
     """
 
     judge: Any
@@ -394,21 +379,15 @@ def fit_near(
         # Chosen once, on all rows: folds fit the pick.
         learner = clone(near)
     learner.set_params(loss="logistic")
-    return fit_learner(learner, rows, judge, start=near, seed_offset=seed_offset)
-
-
-def row_biases(X: Comparisons, learners: Mapping[int, Any]) -> Array:
-    """Bias contrasts that rows carry, or zero, and of these judges what is learned.
-
-    ``learners`` are by the code of the judge, -1 for people; the contrasts are NaN
-    where a feature is missing.
-    """
-    biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
-    for m, learner in learners.items():
-        if learner is not None and X.features_left.shape[1]:
-            cut, whose = X.by_judge(m), f"judge {X.judges[m]!r}" if m >= 0 else "people"
-            biases[cut.rows] = biases_of(learner, cut.pairs, whose)
-    return biases
+    fit_learner(learner, rows, judge, start=near, seed_offset=seed_offset)
+    fitted, size = getattr(learner, "learner_", learner), rows.parametric.shape[1]
+    coef = np.asarray(getattr(fitted, "parametric_coef_", np.nan), dtype=float)
+    if coef.shape != (size,) or not np.isfinite(coef).all():
+        raise LearnerError(
+            f"The bias learner of judge {judge!r}, {type(fitted).__name__}, must store "
+            f"{size} finite parametric coefficients, and has {coef.tolist()}."
+        )
+    return learner
 
 
 def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
@@ -422,18 +401,6 @@ def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
     first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
     first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
     return bool(count_components(first)[1] < cut.n_models)
-
-
-def _parametric(judge: Any, learner: Any, size: int) -> Array:
-    """Coefficients of the parametric columns; refuse a learner that lacks them."""
-    coef = np.asarray(getattr(learner, "parametric_coef_", np.nan), dtype=float)
-    if coef.shape != (size,) or not np.isfinite(coef).all():
-        raise LearnerError(
-            f"The bias learner of judge {judge!r}, {type(learner).__name__}, must "
-            f"store {size} finite parametric coefficients in parametric_coef_, but it "
-            f"holds {coef.tolist()}."
-        )
-    return coef
 
 
 def _warn_of_fit(fit: JudgeFit) -> None:
@@ -502,17 +469,8 @@ def _separating(fit: JudgeFit) -> str:
 def favour_of_a_side(fit: JudgeFit) -> tuple[float, float]:
     """Score test of a position effect that a fit has left out.
 
-    Parameters
-    ----------
-    fit : JudgeFit
-        Without the display order among its parametric columns.
-
-    Returns
-    -------
-    effect : float
-        The position effect that one step from zero gives, in judge logits.
-    p_value : float
-        Two-sided, with the variance that the residuals show; one without information.
+    Returns the position effect that one step from zero gives, in judge logits, and a
+    two-sided p-value with the variance that the residuals show.
     """
     rows, learner, order = fit.rows, fit.learner, fit.order
     weight, design = rows.weight, rows.parametric

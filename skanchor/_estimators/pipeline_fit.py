@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 
 from skanchor._battles import Comparisons
-from skanchor._estimators.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.fit import Fit
 from skanchor._model.influence import NO_DISPERSION, dispersion
 from skanchor._model.item_effects import precision_of, with_item_effects
-from skanchor._model.layout import PEOPLE, Layout, without_rounding
+from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import FitOfAllRows, Step, steps_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import source_rows, spans_of
+from skanchor._sample.source_rows import biases_of, source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias.protocol import rejoined
+
+POSITION_BOUND = 20.0
+"""Bound on the absolute position effect, in judge logits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,19 +204,14 @@ class PipelineFit:
     # -------------------------------------------------------------- back to the stages
     def annotate(self, X: Comparisons) -> Comparisons:
         """Rows with the parameters in their learned columns."""
-        layout, x = self.layout, self.fit.x
-        biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
-        for rows in self.sources:
-            biases[rows.rows] = self.fit.bias(rows)
-        columns = {"scores": self.fit.scores.copy(), "biases": biases}
-        slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
-        columns["sensitivities"] = without_rounding(slopes)
-        if X.position_effects is not None:
-            columns["position_effects"] = positions.copy()
+        layout, effects = self.layout, None
         if layout.has_item_effects:
-            by_model = x[layout.item_effects].reshape(-1, layout.n_models)
-            columns["deviations"] = by_model[:, layout.model]
-        return X.with_columns(**{"deviations": None, **columns})
+            by_model = self.fit.x[layout.item_effects].reshape(-1, layout.n_models)
+            effects = by_model[:, layout.model]
+        scores = self.fit.scores.copy()
+        X = self.calibrated().transform(X.with_columns(scores=scores))
+        biases = row_biases(X, {-1: self.voters()})
+        return X.with_columns(biases=biases, deviations=effects)
 
     def _refitted(self) -> list[Any]:
         """Learner of each source with these coefficients, people first."""
@@ -224,14 +221,13 @@ class PipelineFit:
             for m, one in enumerate(self.learners)
         ]
 
-    def calibrated(self) -> JudgeCalibrator:
+    def calibrated(self) -> Any:
         """Copy of the calibrator with these parameters of judges."""
         layout, x, judges = self.layout, self.fit.x, self.sample.X.judges.tolist()
         biases = dict(zip(judges, self._refitted()[1:], strict=True))
         slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
-        found: JudgeCalibrator = copy(self.calibrator)
-        has_position = layout.positions[1:]
-        return found.with_parameters(biases, slopes, positions.copy(), has_position)
+        known = biases, slopes, positions.copy(), layout.positions[1:]
+        return copy(self.calibrator).with_parameters(*known)
 
     def voters(self) -> Any:
         """Copy of people's bias with these coefficients; None without a bias."""
@@ -291,3 +287,17 @@ def carried(
             effects[:, layout.model] = np.nan_to_num(X.deviations)
             x[at] = effects.ravel()
     return fit
+
+
+def row_biases(X: Comparisons, learners: Mapping[int, Any]) -> Array:
+    """Bias contrasts that rows carry, or zero, and of these judges what is learned.
+
+    ``learners`` are by the code of the judge, -1 for people; the contrasts are NaN
+    where a feature is missing.
+    """
+    biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
+    for m, learner in learners.items():
+        if learner is not None and X.features_left.shape[1]:
+            cut, whose = X.by_judge(m), f"judge {X.judges[m]!r}" if m >= 0 else "people"
+            biases[cut.rows] = biases_of(learner, cut.pairs, whose)
+    return biases

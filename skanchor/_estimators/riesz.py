@@ -41,7 +41,7 @@ def _own_learner(learner: Any) -> Any:
     """The learner that a string names, if it is not another stage's."""
     if learner == "calibrator":
         raise ValueError(
-            "learner='calibrator' has no parameters of its own: set those of "
+            "learner='calibrator' is that of AnchorPipeline's calibrator: set those of "
             "calibrator__bias, or first set debiaser__learner to a learner."
         )
     return make_learner(learner)
@@ -302,21 +302,19 @@ class WeightFunctions:
         Ridge penalty of the span, beside the mean curvature.
     total : float
         Summed curvature of the historical rows.
-    rows : ndarray of shape (n,)
-        Numbers of the training rows of a learner without a span.
-    fitted : ndarray of shape (n, n_items + 1)
-        Projections of the columns of these rows, out of fold, so that a learner's fit
-        to the noise of these rows does not count as explained.
     inner : tuple of learners
-        Fitted on the inner folds; their mean gives the projections of any other row.
+        A learner without a span, fitted to the columns on the inner folds.
+    fold : ndarray of shape (n_rows,)
+        Inner fold of each training row, so that its projection is out of fold, and a
+        learner's fit to the noise of these rows does not count as explained. Other rows
+        have -1, and the mean over the learners.
     """
 
     learner: Any = None
     ridge: Array = field(default_factory=lambda: np.zeros(0))
     total: float = 0.0
-    rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    fitted: Array = field(default_factory=lambda: np.zeros((0, 0)))
     inner: tuple[Any, ...] = ()
+    fold: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     def without_projections(
         self, part: SourceRows, X: Comparisons, *, is_training: bool
@@ -324,17 +322,18 @@ class WeightFunctions:
         """Rows with the columns of items and display order less their projections."""
         if not self.inner:
             return part
-        columns = _columns(part)
-        place = np.full(len(X), -1)
+        columns, fold = _columns(part), np.full(len(part), -1)
         if is_training:
-            place[self.rows] = np.arange(len(self.rows))
-        at = place[part.rows]
-        columns[at >= 0] -= self.fitted[at[at >= 0]]
-        rest = np.flatnonzero(at < 0)
-        if len(rest):
-            sides = X.features_left, X.features_right
-            pairs = FeaturePairs(*sides, X.feature_names, part.rows[rest])
-            columns[rest] -= np.mean([_contrast(a, pairs) for a in self.inner], axis=0)
+            fold = self.fold[part.rows]
+        sides = X.features_left, X.features_right
+        pairs = FeaturePairs(*sides, X.feature_names, part.rows)
+        for k, one in enumerate(self.inner):
+            at = np.flatnonzero((fold == k) | (fold < 0))
+            if len(at):
+                share = np.where(fold[at] < 0, 1.0 / len(self.inner), 1.0)
+                columns[at] -= share[:, None] * one.contrast(pairs[at])
+        if not np.isfinite(columns).all():
+            raise LearnerError("the learner of the Riesz weights returned NaN.")
         known = {f.name: getattr(part, f.name) for f in fields(part)}
         return ResidualRows(**known, residual=columns)
 
@@ -347,14 +346,6 @@ def _columns(rows: SourceRows | JudgeRows) -> Array:
     n_items = rows.n_models if isinstance(rows, JudgeRows) else rows.n_items
     items = np.eye(n_items)
     return np.column_stack([items[rows.left] - items[rows.right], rows.order])
-
-
-def _contrast(learner: Any, pairs: FeaturePairs) -> Array:
-    """Contrasts of a learner; refuse those that are not numbers."""
-    values = np.asarray(learner.contrast(pairs))
-    if not np.isfinite(values).all():
-        raise LearnerError("the learner of the Riesz weights returned NaN.")
-    return values
 
 
 def _projected(
@@ -379,14 +370,13 @@ def _projected(
     groups, code = np.unique(group, return_inverse=True)
     n_folds = min(inner_folds, len(groups))
     fold = (np.random.default_rng(0).permutation(len(groups)) % n_folds)[code]
-    fitted, inner = np.zeros_like(training.y), []
+    folds, inner = np.full(len(sample), -1), []
+    folds[rows] = fold
     for k in range(n_folds):
         some = training[np.flatnonzero((fold != k) | (n_folds == 1))]
         one = fit_learner(clone(learner), some, judge, seed_offset=seed_offset)
-        test = np.flatnonzero(fold == k)
-        fitted[test] = _contrast(one, training.pairs[test])
         inner.append(one)
-    return WeightFunctions(learner, rows=rows, fitted=fitted, inner=tuple(inner))
+    return WeightFunctions(learner, inner=tuple(inner), fold=folds)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -407,24 +397,10 @@ class Weighing:
     ) -> Weighing:
         """Choose columns by historical rows, or project the rows' own columns.
 
-        Parameters
-        ----------
-        sample : Sample
-            Rows that carry scores, with their weights in training.
-        curvature : ndarray of shape (n_rows,)
-            Weight times variance of the outcome of each row.
-        learner : str, learner or dict
-            As in :class:`skanchor.RieszDebiaser`.
-        human_bias : learner or None
-            Fitted bias of people, whose span is taken over.
-        inner_folds : int
-            As there.
-        seed_offset : int
-            Number of the training set, from which learners derive their seeds.
-
-        Returns
-        -------
-        Weighing
+        ``curvature`` is the weight times the variance of the outcome of each row,
+        ``human_bias`` the fitted bias of people, whose span is taken over, and
+        ``seed_offset`` the number of the training set, from which learners derive their
+        seeds. The others are those of :class:`skanchor.RieszDebiaser`.
         """
         X, functions = sample.X, []
         for source, judge in enumerate([HUMAN, *X.judges.tolist()]):

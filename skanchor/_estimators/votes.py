@@ -19,7 +19,6 @@ from skanchor._estimators.judges import fit_near
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.btl import VoteCells
 from skanchor._model.fit import Fit
-from skanchor._model.graph import Connectivity, in_braces
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import separation_of
@@ -36,8 +35,6 @@ from skanchor.bias.registry import make_learner
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
-    DisconnectedError,
-    SeparationWarning,
 )
 from skanchor.warning_log import warn_of_data
 
@@ -121,52 +118,6 @@ class HumanVotes:
         X, place = self.sample.X, np.zeros(len(self.sample.X.models), dtype=np.intp)
         place[self.present] = np.arange(len(self.present))
         return place[X.left[self.rows]], place[X.right[self.rows]]
-
-
-def check_any_votes(sample: Sample, disconnected: str) -> None:
-    """Refuse votes of which none compares two historical models.
-
-    With ``disconnected="warn"``, votes that all compare a model with itself will do.
-    """
-    X = sample.X
-    votes = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
-    if disconnected != "warn" or not votes.any():
-        raise BattlesError(
-            "No human row compares two historical models; human rows carry the "
-            "label 'human' in column 'judge'."
-        )
-
-
-def check_graph(
-    graph: Connectivity, disconnected: str, alpha: float, score_bound: float
-) -> None:
-    """Refuse, or warn of, votes that leave scores undetermined.
-
-    ``disconnected``, ``alpha`` and ``score_bound`` are those of
-    :class:`skanchor.BTLRegressor`.
-    """
-    if not graph.is_connected:
-        where = f" in {graph.n_scales} contexts" if graph.n_scales > 1 else ""
-        message = (
-            f"The human comparisons leave {len(graph.components)} separate groups "
-            f"of models{where}: {in_braces(graph.components)}. Scores of different "
-            "groups lie on no common scale. Add comparisons between the groups"
-        )
-        if disconnected == "raise":
-            raise DisconnectedError(f"{message}, drop one, or set disconnected='warn'.")
-        models = [model for part in graph.components for model in part]
-        message += "; each group is centred on its own."
-        warn_of_data("separate-groups", models, message, SeparationWarning)
-    if graph.is_separated and alpha == 0.0:
-        warn_of_data(
-            "separated-scores",
-            graph.one_sided,
-            f"Human votes bound some scores on one side only: {graph.separation()}. "
-            f"These scores follow the order of the wins, at most {score_bound} logits "
-            "from zero, and have infinite standard errors. They do not change the "
-            "other scores. Add comparisons or set alpha > 0.",
-            SeparationWarning,
-        )
 
 
 # ----------------------------------------------------------------- people's own bias

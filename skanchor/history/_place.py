@@ -126,13 +126,10 @@ def _fit_arrivals(
     )
     new = layout.is_new
     # The weights have the columns of the biases, and the ridges of the history.
-    ridge, functions = np.diag(placed.prior), [WeightFunctions()]
-    for source, learner in enumerate(state.learners, start=1):
-        at = layout.span(source)
-        has_span = at.stop > at.start
-        functions.append(
-            WeightFunctions(learner, ridge[at]) if has_span else functions[0]
-        )
+    ridge, functions = np.diag(placed.prior), []
+    for source, learner in enumerate([None, *state.learners]):
+        own = ridge[layout.span(source)]
+        functions.append(WeightFunctions(learner if len(own) else None, own))
     solution = Solution(
         Information.of(fit, placed.grams.items(), placed.prior),
         placed.grams,

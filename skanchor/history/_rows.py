@@ -62,9 +62,9 @@ def admit_rows(
         groups, frame = None, None if isinstance(X, Comparisons) else as_frame(X)
         if frame is not None and PROMPT_COLUMN in frame.columns:
             # They may be few here, or not repeat, and yet be prompts of the history.
-            groups = prompt_groups(frame) if are_stored else None
-            prompts = frame[PROMPT_COLUMN].drop_nulls()
-            if not are_stored and prompts.n_unique() < len(prompts):
+            prompts = prompt_groups(frame)
+            groups = prompts if are_stored else None
+            if not are_stored and len(prompts.labels) < len(frame):
                 message = (
                     "The history has no groups of dependent rows, so that these "
                     f"rows count as independent, although {PROMPT_COLUMN!r} "
@@ -233,19 +233,15 @@ def group_codes(
     BattlesError
         If one of the two has groups, and the other has none.
     """
-    if are_stored and labels is None:
+    if are_stored != (labels is not None):
         raise BattlesError(
-            "The history was fitted with groups of dependent rows; give the groups "
-            "of these rows, too, or the numbers of the rows where these are "
-            "independent."
+            f"The history was fitted {'with' if are_stored else 'without'} groups of "
+            "dependent rows: give the groups of these rows where it has some (their "
+            "numbers if they are independent), and groups=None where it has none. Or "
+            "fit it again with all rows."
         )
     if labels is None:
         return None
-    if not are_stored:
-        raise BattlesError(
-            "The history was fitted without groups of dependent rows, so that these "
-            "rows cannot have any. Fit the history again with all rows."
-        )
     # Rows without a prompt have no label.
     is_alone = [label is None for label in labels.tolist()]
     return np.where(is_alone, -1, label_codes(labels, "groups"))

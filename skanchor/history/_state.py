@@ -369,38 +369,30 @@ class HistoryState:
 def check_settings(anchor: AnchorPipeline) -> None:
     """Refuse settings that a history cannot have."""
     stages = anchor.stages()
-    if anchor.new_models is not None:
-        raise ValueError(
-            "new_models of the anchor must be None: a history has no new models, "
-            "and of arrivals all are new that it does not know."
-        )
-    if stages.debiaser is None:
-        raise BattlesError(
-            "debiaser='passthrough' has no standard errors, so there is no history "
-            "to store."
-        )
-    if stages.btl.bias is not None:
-        raise LearnerError(
-            "A history cannot be stored where people have a bias of their own "
-            "(human_bias): fit all rows together, or keep it with human_bias=None."
-        )
-    if stages.arrival.equation != "likelihood":
-        raise BattlesError(
-            "A history places new models by the likelihood: set the equation of "
-            "the arrival to 'likelihood', or fit AnchorPipeline on all rows."
-        )
+    refused = {
+        "new_models, as all that it does not know are": anchor.new_models is not None,
+        "debiaser='passthrough', which has no errors": stages.debiaser is None,
+        "a bias of people (human_bias)": stages.btl.bias is not None,
+        "another equation of the arrival than 'likelihood'": (
+            stages.arrival.equation != "likelihood"
+        ),
+    }
+    for what, is_set in refused.items():
+        if is_set:
+            raise BattlesError(
+                f"A history cannot have {what}: leave it out, or fit AnchorPipeline on "
+                "all rows."
+            )
 
 
 def check_linear(full: FullFit) -> None:
     """Refuse learners under which sums cannot stand for rows."""
-    chain = full.chain
-    judges, biases = chain.X.judges.tolist(), chain.calibrator.biases_
+    judges, biases = full.chain.X.judges.tolist(), full.chain.calibrator.biases_
     flexible = [one for one in judges if linearity(biases.get(one)) != "fixed"]
-    assert chain.debiaser is not None
-    if flexible or not chain.debiaser.weighing_.has_spans:
+    if flexible:
         raise LearnerError(
-            f"The learner of judges {(flexible or judges)[:5]} has no span, so that no "
-            "sums can stand for their rows. Keep a linear learner, bias='linear' or "
+            f"The learner of judges {flexible[:5]} has no span, so that no sums can "
+            "stand for their rows. Keep a linear learner, bias='linear' or "
             "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
         )
     if not full.has_shared_columns:

@@ -100,9 +100,3 @@ def test_bare_arrays():
         Outcomes.encode([1, 1], named=False)
     with pytest.raises(BattlesError, match="multiclass"):
         Outcomes.encode([1, 2, 3], named=False)
-
-
-def test_a_text_beside_numbers_is_shown():
-    table = pd.DataFrame(columns_of(x_b=list("abcdef")))
-    with pytest.raises(BattlesError, match=r"row 0 of x_b holds .a."):
-        Comparisons.from_battles(table)

@@ -59,7 +59,7 @@ table(
 table(
     "An infinite feature",
     lambda: FRAME.assign(x1_a=FRAME["x1_a"].mask(FRAME.index == 3, np.inf)),
-    raises=(BattlesError, "'x1_a' contains infinity, first in row 3"),
+    raises=(BattlesError, "'x1_a' contains infinity .* row 3"),
 )
 for title, number in {
     "A feature of 1e300": 1e300,
@@ -72,7 +72,7 @@ for title, number in {
                 x1_a=lambda f: f["x1_a"].mask(f.index == 3, number)
             )
         ),
-        raises=(BattlesError, r"x1_a' (is too large .* row 3|contains inf.* row 3)"),
+        raises=(BattlesError, r"x1_a' contains .* too large: row 3"),
     )
 call(
     "A feature in units of 1e-200",

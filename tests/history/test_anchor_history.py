@@ -620,8 +620,8 @@ def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
         (AnchorPipeline(cv=2, calibrator=boosted), LearnerError, "has no span.*linear"),
         (AnchorPipeline(cv=2, debiaser="passthrough"), BattlesError, "passthrough"),
         (AnchorPipeline(cv=2, debiaser=other), LearnerError, "learner of the bias"),
-        (AnchorPipeline(cv=2, arrival=equal), BattlesError, "by the likelihood"),
-        (AnchorPipeline(cv=2, new_models=new), ValueError, "must be None"),
+        (AnchorPipeline(cv=2, arrival=equal), BattlesError, "than 'likelihood'"),
+        (AnchorPipeline(cv=2, new_models=new), BattlesError, "cannot have new_mod"),
     ):
         with pytest.raises(kind, match=message):
             fitted(X, y, new, anchor)

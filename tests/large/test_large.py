@@ -404,13 +404,13 @@ def test_what_it_cannot_do_is_refused():
         (TypeError, "A large data set is a Parquet file", iter(tables), {}),
         (BattlesError, "cannot be read as Parquet", "nowhere.parquet", {}),
         (ValueError, "is a number of folds", tables, {"cv": [(0, 1)]}),
-        (ValueError, "new_models of the anchor must be None", tables,
+        (BattlesError, "cannot have new_models", tables,
          {"new_models": ["x"]}),
         (LearnerError, "'judge-1'.* has no span", tables,
          {"calibrator": JudgeCalibrator(BoostedBias(max_rounds=1))}),
         (LearnerError, "must have the learner of the bias", tables,
          {"debiaser": RieszDebiaser(LinearBias(alpha=1.0))}),
-        (LearnerError, "human_bias", tables, {"human_bias": "linear"}),
+        (BattlesError, "human_bias", tables, {"human_bias": "linear"}),
         (BattlesError, "passthrough", tables, {"debiaser": "passthrough"}),
     ]  # fmt: skip
     for category, message, data, settings in refused:
