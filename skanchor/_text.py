@@ -32,7 +32,7 @@ def brief(text: str) -> str:
     >>> len(brief("Unknown model: " + 1_000_000 * "x"))
     115
     """
-    text = _LONG_WORD.sub(lambda found: _ends(found[0], 100), text)
+    text = _LONG_WORD.sub(lambda match: _ends(match[0], 100), text)
     return text if len(text) <= _LONGEST_TEXT else _ends(text, _LONGEST_TEXT)
 
 

@@ -9,6 +9,7 @@ admits its rows as a fit does.
 import warnings
 from functools import cache
 from itertools import chain
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,13 @@ def known(state):
     """Labels of a history, with scores and sensitivities."""
     x, layout = state.fits.x[0], state.fits.layout
     slopes = x[layout.sensitivities][1:]
-    return state.X.with_columns(scores=x[layout.scores], sensitivities=slopes)
+    return SimpleNamespace(
+        models=state.models,
+        judges=state.judges,
+        feature_names=state.features,
+        scores=x[layout.scores],
+        sensitivities=slopes,
+    )
 
 
 def at(column, value, row=ROW):

@@ -232,8 +232,8 @@ class Comparisons:
     @_of_rows
     def is_usable(self) -> NDArray[np.bool_]:
         """Rows of known models and judge that compare two different models."""
-        known = (self.left >= 0) & (self.right >= 0) & (self.judge > -2)
-        return known & (self.left != self.right)
+        is_coded = (self.left >= 0) & (self.right >= 0) & (self.judge > -2)
+        return is_coded & (self.left != self.right)
 
     @_of_rows
     def features_complete(self) -> bool:
@@ -243,10 +243,10 @@ class Comparisons:
 
     def by_judge(self, judge: int) -> JudgeRows:
         """Return the usable rows of one judge (-1: human); computed once per judge."""
-        known: dict[int, JudgeRows] = self.derived.setdefault("by_judge", {})
-        if judge not in known:
-            known[judge] = JudgeRows.of(self, judge)
-        return known[judge]
+        stored: dict[int, JudgeRows] = self.derived.setdefault("by_judge", {})
+        if judge not in stored:
+            stored[judge] = JudgeRows.of(self, judge)
+        return stored[judge]
 
     @_of_rows
     def sources(self) -> NDArray[np.intp]:
@@ -406,8 +406,8 @@ class Comparisons:
         if names == self.feature_names:
             return self
         # Absent features pick the column of NaN that is appended at the end.
-        place = {name: k for k, name in enumerate(self.feature_names)}
-        at = [place.get(name, len(place)) for name in names]
+        column_of = {name: k for k, name in enumerate(self.feature_names)}
+        at = [column_of.get(name, len(column_of)) for name in names]
         absent = np.full((len(self), 1), np.nan)
         left, right = (
             np.hstack([side, absent]).take(at, axis=1)
@@ -429,8 +429,8 @@ class Comparisons:
         that do not occur are left out.
         """
         code, labels = factorize(contexts, "The column of contexts")
-        labels, (place,) = sorted_labels([labels], "contexts")
-        start, size = place[code] * len(self.models), len(self.models)
+        labels, (codes,) = sorted_labels([labels], "contexts")
+        start, size = codes[code] * len(self.models), len(self.models)
         sides = np.stack([self.left, self.right])
         # Models outside the vocabulary keep the code -1.
         grid = np.where(sides < 0, -1, start + sides)

@@ -115,14 +115,14 @@ def check_arrivals(
     table["value"] += table.index.get_level_values("change") == CHANGES[0]
     # The curvature is the last local column of all rows of a judge.
     curves = [fitted.left_out(m, one, -1) for m, one in enumerate(fitted.all)][1:]
-    found = np.ones((len(models), len(_OF_MODELS)))
-    found[:, :-1] = [_disagreement(fitted, item) for item in range(len(models))]
-    chi2, df, p = found[:, :3].T
+    scales = np.ones((len(models), len(_OF_MODELS)))
+    scales[:, :-1] = [_disagreement(fitted, item) for item in range(len(models))]
+    chi2, df, p = scales[:, :3].T
     widened = layout.is_new & widens & (p < DISAGREE) & (chi2 > df)
-    found[widened, -1] = np.sqrt(chi2[widened] / df[widened])
+    scales[widened, -1] = np.sqrt(chi2[widened] / df[widened])
     return ArrivalCheck(
         table,
-        pd.DataFrame(found, label_index(models, "model"), _OF_MODELS.copy()),
+        pd.DataFrame(scales, label_index(models, "model"), _OF_MODELS.copy()),
         fitted.table(curves, models, label_index(judges, "judge")),
     )
 
@@ -181,11 +181,11 @@ class _FittedSums:
         """
         if isinstance(column, int):
             column = np.eye(len(sums.score))[column]
-        along, found = sums.gram @ column, np.zeros(2 + self.fit.layout.size)
-        found[:2] = column @ along, column @ sums.score
+        along, moved = sums.gram @ column, np.zeros(2 + self.fit.layout.size)
+        moved[:2] = column @ along, column @ sums.score
         at = 2 + self.fit.layout.parameters_of[source]
-        found[at] = self.fit.chain(source, along[:-N_TESTED])
-        return found
+        moved[at] = self.fit.chain(source, along[:-N_TESTED])
+        return moved
 
     def change(self, source: int, kind: str) -> Array:
         """Sums of a change on the rows of new models."""
@@ -200,11 +200,11 @@ class _FittedSums:
         return self.left_out(source, sums, column)
 
     def table(
-        self, found: Sequence[Array], models: NDArray[Any], index: pd.Index
+        self, tests: Sequence[Array], models: NDArray[Any], index: pd.Index
     ) -> pd.DataFrame:
         """One step from zero of each parameter, by columns of :class:`ArrivalCheck`."""
         layout = self.fit.layout
-        sums = np.reshape(found, (len(found), 2 + layout.size)).T
+        sums = np.reshape(tests, (len(tests), 2 + layout.size)).T
         raw, score, crosses = sums[0], sums[1], sums[2:]
         # One parameter more, with the column x and the cross-information c with what
         # was fitted: its information is x'Wx - c'J^-1 c, its score that of the column
@@ -237,15 +237,15 @@ def _disagreement(fitted: _FittedSums, item: int) -> tuple[float, ...]:
     cross = sums[2:]
     target = fit.layout.targets[:, item]
     answers = fitted.information.solve(np.column_stack([cross, target]))
-    answer, own = answers[:, :-1], answers[:, -1]
+    answer, residual = answers[:, :-1], answers[:, -1]
     # With the model's own score held fixed, each judge has one of its own: information
     # and score of one for each judge, after what was fitted.
     information = np.diag(sums[0]) - cross.T @ answer
     score = sums[1] - fitted.score @ answer
-    variance, shared = target @ own, cross.T @ own
+    variance, shared = target @ residual, cross.T @ residual
     if variance > 0:
         information += np.outer(shared, shared) / variance
-        score += (own @ fitted.score) / variance * shared
+        score += (residual @ fitted.score) / variance * shared
     system = SymmetricSystem.of(0.5 * (information + information.T))
     apart, df = system.solve(score), system.rank - 1
     if df < 1:

@@ -162,8 +162,8 @@ def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> dict[str, Ar
             left = fit.scores @ solution.beside_span(source)[:n, :n] @ fit.scores
             shares[source - 1] = left / total if total > 0 else 0.0
     slopes = fit.x[solution.layout.sensitivities][1:]
-    known = historical_features(sample) if sums.features is None else sums.features
-    overlap = zip(OF_OVERLAP, feature_overlap(sample, known).T, strict=True)
+    features = historical_features(sample) if sums.features is None else sums.features
+    overlap = zip(OF_OVERLAP, feature_overlap(sample, features).T, strict=True)
     return {
         "sensitivity_error": errors,
         "sensitivity_z": np.where(errors > 0, slopes / errors, np.nan) + 0.0,
@@ -184,14 +184,14 @@ def _residual_share(sums: FitSums, solution: Solution) -> Array:
 
 def _outside(X: Comparisons, scores: Array) -> Array:
     """Distance beyond the historical scores of the context, in that of their range."""
-    found = np.zeros(len(scores))
+    outside = np.zeros(len(scores))
     for code in np.unique(X.items.context):
         inside = X.items.context == code
         old = scores[inside & ~X.is_new]
         low, high = old.min(), old.max()
         beyond = np.maximum(scores - high, low - scores) / (high - low)
-        found[inside] = np.maximum(beyond, 0.0)[inside]
-    return found
+        outside[inside] = np.maximum(beyond, 0.0)[inside]
+    return outside
 
 
 def _self_judged(X: Comparisons, sums: FitSums) -> Array:
@@ -326,8 +326,8 @@ def _level(
         return unknown
     influence = design @ np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values = influence * weight * (tied - p)
-    each = values / sample.times[at]
-    square = float(values @ each)
+    by_row = values / sample.times[at]
+    square = float(values @ by_row)
     if sample.groups is not None:
-        square = float(np.sum((group_matrix(sample.groups[at]) @ each) ** 2))
+        square = float(np.sum((group_matrix(sample.groups[at]) @ by_row) ** 2))
     return float(fit.coef[2]), square**0.5

@@ -150,23 +150,25 @@ class IntervalCheck:
         IntervalCheck
         """
         errors = table[["standard_error", "true_error"]].to_numpy(np.float64)
-        known = np.isfinite(errors).all(axis=1) & (errors[:, 0] > 0)
-        own = (errors[known] ** 2).sum(axis=1)
-        sampling, items = np.diag(own), np.zeros((len(own), len(own)))
+        has_error = np.isfinite(errors).all(axis=1) & (errors[:, 0] > 0)
+        variance = (errors[has_error] ** 2).sum(axis=1)
+        sampling, items = np.diag(variance), np.zeros((len(variance), len(variance)))
         if row_parts is not None and item_parts is not None:
-            parts = (np.asarray(one, float)[known] for one in (row_parts, item_parts))
+            parts = (
+                np.asarray(one, float)[has_error] for one in (row_parts, item_parts)
+            )
             sampling, items = (part @ part.T for part in parts)
-        misses = _Misses(table[known], sampling + items, items, item_df)
+        misses = _Misses(table[has_error], sampling + items, items, item_df)
         compatible, coverage_p = misses.coverage()
-        largest = misses.largest() if len(own) else None
-        top = misses.top() if len(own) else None
-        direction = misses.direction() if len(own) > 2 else None
+        largest = misses.largest() if len(variance) else None
+        top = misses.top() if len(variance) else None
+        direction = misses.direction() if len(variance) > 2 else None
         tests = (test for test in (largest, top, direction) if test is not None)
         p_values = [coverage_p, *(test.p_value for test in tests)]
         together = min(1.0, len(p_values) * min(p_values))
         return cls(
             table.join(misses.table), level, largest, top, direction, compatible,
-            len(own), coverage_p, together, item_effects,
+            len(variance), coverage_p, together, item_effects,
         )  # fmt: skip
 
 

@@ -88,13 +88,13 @@ class HistoricalFeatures:
         # The ratio of two normal densities with one covariance: a linear discriminant.
         # Historical pairs have no direction, so that they enter in both orders.
         shift = times @ (fresh - others) / n
-        each = self.times / self.times.sum()
-        covariance = SymmetricSystem.of((self.contrasts.T * each) @ self.contrasts)
+        share = self.times / self.times.sum()
+        covariance = SymmetricSystem.of((self.contrasts.T * share) @ self.contrasts)
         tilt = self.contrasts @ covariance.solve(shift)
         ratio = np.exp(np.array([tilt, -tilt]) - np.abs(tilt).max())
         # Effective share of the historical rows once they are weighted by the ratio:
         # (sum r)^2 / (n sum r^2). The largest ratio is one, as it was divided out.
-        mean, square = ((ratio**power @ each).mean() for power in (1, 2))
+        mean, square = ((ratio**power @ share).mean() for power in (1, 2))
         return float(outside), float(mean**2 / square), float(1.0 / mean)
 
 
@@ -132,16 +132,16 @@ def feature_overlap(
         counts, or no historical one.
     """
     X = sample.X
-    new, found = np.append(X.is_new, False), np.full((len(X.judges), 3), np.nan)
-    for judge, known in enumerate(features):
+    new, overlaps = np.append(X.is_new, False), np.full((len(X.judges), 3), np.nan)
+    for judge, historical in enumerate(features):
         rows = _rows_of(sample, judge)
         rows = rows[new[X.left[rows]] != new[X.right[rows]]]
-        if known is not None and len(rows):
+        if historical is not None and len(rows):
             sides = X.features_left[rows], X.features_right[rows]
             first = new[X.left[rows], None]
             fresh, others = np.where(first, *sides), np.where(first, *sides[::-1])
-            found[judge] = known.overlap(fresh, others, sample.times[rows])
-    return found
+            overlaps[judge] = historical.overlap(fresh, others, sample.times[rows])
+    return overlaps
 
 
 def _rows_of(sample: Sample, judge: int) -> NDArray[np.intp]:
@@ -248,9 +248,9 @@ class FitSums:
         def spread(sums: SourceSums) -> SourceSums:
             others = np.arange(len(sums.score) - len(places)) + n_items
             at, size = np.concatenate([places, others]), n_items + len(others)
-            found = _nothing(size)
-            found.gram[at[:, None], at], found.score[at] = sums.gram, sums.score
-            return found
+            total = _nothing(size)
+            total.gram[at[:, None], at], total.score[at] = sums.gram, sums.score
+            return total
 
         rows, verdicts = np.zeros((len(self.rows), n_items)), np.zeros((n_items,) * 2)
         rows[:, places], verdicts[places[:, None], places] = self.rows, self.verdicts

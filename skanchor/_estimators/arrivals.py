@@ -158,8 +158,8 @@ class ArrivalScorer(ComparisonEstimator):
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         new = self.scores_for(X.models)
-        known = np.full(len(new), np.nan) if X.scores is None else X.scores
-        return X.with_columns(scores=np.where(np.isnan(new), known, new))
+        scores = np.full(len(new), np.nan) if X.scores is None else X.scores
+        return X.with_columns(scores=np.where(np.isnan(new), scores, new))
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.involves_new

@@ -92,9 +92,9 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         super()._validate_params()
         for name in self._stands_for:
             part = getattr(self, name)
-            for each in part.values() if isinstance(part, Mapping) else [part]:
-                if hasattr(each, "_parameter_constraints"):
-                    each._validate_params()
+            for learner in part.values() if isinstance(part, Mapping) else [part]:
+                if hasattr(learner, "_parameter_constraints"):
+                    learner._validate_params()
         for name, value in self.get_params().items():
             if isinstance(value, int) and abs(value) > sys.float_info.max:
                 raise InvalidParameterError(
@@ -280,13 +280,13 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
 
     def _logits(self, X: Battles) -> Array:
         """Logit of each row; zero, with a warning, where its models tell nothing."""
-        known = self._annotate(self._encode(X))
-        eta = known.logits()
-        alone = (known.left == known.right) & (known.left >= 0)
+        annotated = self._annotate(self._encode(X))
+        eta = annotated.logits()
+        alone = (annotated.left == annotated.right) & (annotated.left >= 0)
         missing = ~np.isfinite(eta) & ~alone
         if missing.any():
-            _refuse_unknown(known, missing)
-            names = known[missing].unscored_models()
+            _refuse_unknown(annotated, missing)
+            names = annotated[missing].unscored_models()
             text = (
                 f"Rows of models without a score ({names[:5]}) are given probability "
                 f"1/2: {missing.sum()}."
@@ -415,17 +415,17 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         values = self._outcome_values(encoded, y)
         check_consistent_length(encoded, values)
         weight = check_weight(sample_weight, encoded)
-        known = self._annotate(encoded)
-        rows = self._scored_rows(known) & known.is_usable & (weight > 0)
+        annotated = self._annotate(encoded)
+        rows = self._scored_rows(annotated) & annotated.is_usable & (weight > 0)
         if RowRules.of(self).drops_ties:
             rows &= values != 0.5
-        read = rows & np.isfinite(known.logits())
+        read = rows & np.isfinite(annotated.logits())
         if not read.any():
-            _refuse_unknown(known, rows)
+            _refuse_unknown(annotated, rows)
             raise BattlesError(
                 f"{type(self).__name__}.score found no row that it models."
             )
-        loss = log_loss_terms(values[read], known[read].logits())
+        loss = log_loss_terms(values[read], annotated[read].logits())
         return -float(np.average(loss, weights=weight[read]))
 
     def __sklearn_tags__(self) -> Tags:

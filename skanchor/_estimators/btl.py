@@ -188,13 +188,14 @@ class BTLRegressor(ComparisonEstimator):
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
         present, wins = votes.present, votes.cells.wins
-        # Votes that all compare a model with itself are let through with "warn".
-        compared = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
-        if not len(present) and (self.disconnected != "warn" or not compared.any()):
-            raise BattlesError(
-                "No human row compares two historical models; human rows carry the "
-                "label 'human' in column 'judge'."
-            )
+        if not len(present):
+            # With "warn", votes that all compare a model with itself are let through.
+            alone = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
+            if self.disconnected != "warn" or not alone.any():
+                raise BattlesError(
+                    "No human row compares two historical models; human rows carry the "
+                    "label 'human' in column 'judge'."
+                )
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.items.context[present]))
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
@@ -208,12 +209,12 @@ class BTLRegressor(ComparisonEstimator):
         if self.bias is not None:
             near = None if start is None else start.bias_
             voted = sample.with_battles(X.relabel(self.models_, X.judges))
-            known = voted, fit.scores, fit.scale, self.alpha
-            found = fit_styled(*known, self.bias, near, seed_offset)
-            self.bias_, self.dispersion_ = found.bias, found.dispersion
-            scores = np.where(self.unbounded_, scores, found.scores)
+            plain = voted, fit.scores, fit.scale, self.alpha
+            styled = fit_styled(*plain, self.bias, near, seed_offset)
+            self.bias_, self.dispersion_ = styled.bias, styled.dispersion
+            scores = np.where(self.unbounded_, scores, styled.scores)
             is_fisher = self.covariance == "fisher"
-            covariance = found.inverse if is_fisher else found.covariance
+            covariance = styled.inverse if is_fisher else styled.covariance
         elif start is None:
             covariance = self._estimate_errors(votes, fit)
         else:

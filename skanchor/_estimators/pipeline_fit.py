@@ -89,17 +89,18 @@ class PipelineFit:
         learners = [human_bias, *map(biases.get, judges)]
         flags = getattr(calibrator, "has_position_effect_", {})
         spans = spans_of(learners, sample)
-        positions = [bool(flags.get(judge, False)) for judge in judges]
-        widths = [len(span.coef) for span in spans]
-        fit = carried(X, widths, positions, covariance)
-        layout = fit.layout
+        widths = tuple(len(span.coef) for span in spans)
+        fit = carried(X, covariance).with_spans(widths)
+        positions = False, *(bool(flags.get(judge, False)) for judge in judges)
+        layout = replace(fit.layout, positions=positions)
         ridge = np.zeros(layout.size)
         for source, span in enumerate(spans):
             ridge[layout.span(source)] = span.ridge
             fit.x[layout.span(source)] = span.coef
         votes = sample.counts & X.is_human & ~X.involves_new
         ridge[layout.of_scores(~X.is_new)] = alpha * sample.weight[votes].sum()
-        fit = replace(fit, precision=fit.precision + np.diag(ridge))
+        precision = fit.precision + np.diag(ridge)
+        fit = replace(fit, layout=layout, precision=precision)
         return cls(sample, calibrator, learners, fit, source_rows(sample, spans))
 
     @property
@@ -234,38 +235,19 @@ class PipelineFit:
         return self._refitted()[PEOPLE]
 
 
-def carried(
-    X: Comparisons,
-    widths: Sequence[int] | None = None,
-    positions: Sequence[bool] | None = None,
-    covariance: Array | None = None,
-) -> Fit:
-    """Parameters that rows carry, beside the prior of their item effects.
+def carried(X: Comparisons, covariance: Array | None = None) -> Fit:
+    """Parameters that rows carry, without spans; what is not carried is zero, or one.
 
-    Parameters
-    ----------
-    X : Comparisons
-        Rows; what they do not carry is zero, and a sensitivity one.
-    widths : sequence of int, optional
-        Number of span columns of each source, people first. Their coefficients are
-        zero. None has no spans.
-    positions : sequence of bool, optional
-        Whether each judge has a position effect. None: if the rows carry any.
-    covariance : ndarray of shape (n_judges, n_judges), optional
-        Covariance of the item effects of one model; None leaves them out.
-
-    Returns
-    -------
-    Fit
+    ``covariance``, of shape (n_judges, n_judges), is that of the item effects of one
+    model; None leaves them out.
     """
     n_judges = len(X.judges)
-    if positions is None:
-        positions = [X.position_effects is not None] * n_judges
+    positions = [X.position_effects is not None] * n_judges
     layout = Layout(
         X.is_new,
         X.items.context,
         X.items.model,
-        tuple(widths or (0,) * (1 + n_judges)),
+        (0,) * (1 + n_judges),
         (False, *positions),
         covariance is not None,
     )

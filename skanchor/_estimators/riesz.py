@@ -145,7 +145,7 @@ class RieszDebiaser(ComparisonEstimator):
             rows = [replace(a, offset=start.fit.bias(a)) for a in start.sources]
         else:
             rows = weighing.rows(sample)
-        fit = carried(X, covariance=X.item_covariance).with_spans(weighing.widths)
+        fit = carried(X, X.item_covariance).with_spans(weighing.widths)
         self.keep(X, weighing, Solution.of(fit, rows, weighing.prior(fit)))
         totals = np.bincount(X.sources + 1, sample.weight)[1:].tolist()
         self._source_totals = dict(zip(X.source_keys, totals, strict=True))

@@ -90,9 +90,14 @@ class HumanVotes:
             If a weight is too small beside the largest.
         """
         X, number = sample.X, sample.multiplicity
-        votes = X.is_human & ~X.involves_new & sample.counts
-        # Columns of millions of votes are not copied where all rows are votes.
-        rows = slice(None) if votes.all() else np.flatnonzero(votes)
+        rows: NDArray[np.intp] | slice = slice(None)
+        columns = sample.weight, X.judge, X.involves_new
+        are_alike = len(X) > 0 and all(map(is_constant, columns)) and X.judge[0] == -1
+        if sample.is_grouped or not are_alike or min(X.left.min(), X.right.min()) < 0:
+            votes = X.is_human & ~X.involves_new & sample.counts
+            rows = np.flatnonzero(votes)
+        # Else nothing tells the rows apart, and millions of votes are neither looked at
+        # one by one nor copied; models against themselves do not enter the sums.
         weight = sample.weight[rows]
         weight = weight[:1] if is_constant(weight) else weight
         count = np.ones(1) if number is None else number[rows]

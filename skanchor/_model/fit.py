@@ -89,10 +89,10 @@ class Fit:
             np.r_[0 : one.position_effects.stop, one.item_effects]
             for one in (self.layout, layout)
         )
-        found = Fit.start(layout)
-        found.x[new] = self.x[old]
-        found.precision[np.ix_(new, new)] = self.precision[np.ix_(old, old)]
-        return replace(found, converged=self.converged)
+        fit = Fit.start(layout)
+        fit.x[new] = self.x[old]
+        fit.precision[np.ix_(new, new)] = self.precision[np.ix_(old, old)]
+        return replace(fit, converged=self.converged)
 
     # ------------------------------------------------------------------ the chain rule
     def chain(self, source: int, local: Array) -> Array:
@@ -111,14 +111,14 @@ class Fit:
     def local_weights(self, source: int, weights: Array) -> Array:
         """T weights: what weights of all parameters, (size, k), are by local column."""
         n = self.layout.n_items
-        own = weights[self.layout.parameters_of[source]]
-        items = self.sensitivity(source) * own[:n]
-        items += np.multiply.outer(self.scores, own[n])
-        stop = len(own)
+        of_source = weights[self.layout.parameters_of[source]]
+        items = self.sensitivity(source) * of_source[:n]
+        items += np.multiply.outer(self.scores, of_source[n])
+        stop = len(of_source)
         if self._has_effects(source):
-            items += own[-self.layout.n_models :][self.layout.model]
+            items += of_source[-self.layout.n_models :][self.layout.model]
             stop -= self.layout.n_models
-        return np.concatenate([items, own[n + 1 : stop]])
+        return np.concatenate([items, of_source[n + 1 : stop]])
 
     def gradient(self, sums: Iterable[tuple[int, Array]]) -> Array:
         """Sums by local column of several sources, added up by parameter."""
@@ -139,14 +139,14 @@ class Fit:
     def centred(self, information: Array) -> Array:
         """Information with the zero of the scores fixed."""
         at = self.layout.scores
-        centring, found = self.layout.centring[:, at], information.copy()
+        centring, centred = self.layout.centring[:, at], information.copy()
         # Of the size of the information on scores, whatever the units of other columns
         # are, so that the system is well conditioned.
         scores = information.diagonal()[at]
         # Any size will do where rows say nothing of them.
         size = float(scores.mean()) or 1.0
-        found[at, at] += size * centring.T @ centring
-        return found
+        centred[at, at] += size * centring.T @ centring
+        return centred
 
     def penalised(self, information: Array) -> Array:
         """Information with the prior, and with the zero of the scores fixed."""

@@ -121,8 +121,8 @@ def influence_of(
     if grouped:
         code, groups = pd.factorize(np.concatenate([one for _, one, _ in grouped]))
         totals = np.zeros((2, len(groups), n_items))
-        for kind, own, values in grouped:
-            at, code = code[: len(own)], code[len(own) :]
+        for kind, codes_of_rows, values in grouped:
+            at, code = code[: len(codes_of_rows)], code[len(codes_of_rows) :]
             totals[kind] += _sums_by(at, values, len(groups))
         human, judge = totals
         cross = human.T @ judge
@@ -168,10 +168,10 @@ def group_matrix(codes: NDArray[np.intp]) -> csc_array:
     -------
     csc_array
     """
-    place, groups = pd.factorize(codes)
+    group, groups = pd.factorize(codes)
     inside = (codes >= 0).astype(np.float64)
     shape = len(groups), len(codes)
-    return csc_array((inside, place, np.arange(len(codes) + 1)), shape)
+    return csc_array((inside, group, np.arange(len(codes) + 1)), shape)
 
 
 def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:
@@ -201,7 +201,7 @@ def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:
         return 1.0
     is_alone = rows.group < 0
     # Of k equal rows, each has this share of what they are together.
-    each = 1.0 / rows.count
+    share = 1.0 / rows.count
     group = pd.factorize(rows.group[~is_alone])[0]
     left, right = rows.left[~is_alone], rows.right[~is_alone]
     if without_items:
@@ -210,17 +210,17 @@ def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:
         residual = residual - expected * rows.differences(effects)
         # The expected decrease of the sum of squares by that fit. Rows of one pair in a
         # group count as one, and what was fitted to the pairs of a group adds up.
-        known = expected * each
+        expected_square = expected * share
         pair = np.minimum(left, right) * n + np.maximum(left, right)
         unit = pd.factorize(group * n**2 + pair)[0]
-        known[~is_alone] = np.bincount(unit, expected[~is_alone])[unit]
-        root, squared = system.inverse_root, rows.gram(expected * known)
+        expected_square[~is_alone] = np.bincount(unit, expected[~is_alone])[unit]
+        root, squared = system.inverse_root, rows.gram(expected * expected_square)
         n_alone = np.count_nonzero(is_alone)
         per_group = (n_alone + unit.max(initial=-1) + 1) / (
             n_alone + group.max(initial=-1) + 1
         )
         taken = per_group * float(np.vdot(root, squared[:n, :n] @ root))
-    squares = float(np.sum((residual**2 * each)[is_alone]))
+    squares = float(np.sum((residual**2 * share)[is_alone]))
     if not is_alone.all():
         # Of rows in a group, sums by item are squared; both items of a row have one.
         values = residual[~is_alone]

@@ -115,7 +115,7 @@ class Layout:
         Their order is that of :meth:`Fit.chain`: scores, sensitivity, position effect,
         span, item effects.
         """
-        found = []
+        indices = []
         for source in range(self.n_sources):
             has_effects = self.has_item_effects and source != PEOPLE
             first = self.item_effects.start + (source - 1) * self.n_models
@@ -126,8 +126,8 @@ class Layout:
                 self.span(source),
                 slice(first, first + self.n_models * has_effects),
             ]
-            found.append(np.r_[tuple(parts)])
-        return found
+            indices.append(np.r_[tuple(parts)])
+        return indices
 
     # ---------------------------------------------------------------------- masks of x
     def of_scores(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -180,8 +180,8 @@ class Layout:
     def estimated(self) -> NDArray[np.bool_]:
         """Mask of all parameters that rows decide, of history and of new models."""
         every = np.ones(self.n_items, dtype=bool)
-        own = self.of_source(PEOPLE) | self.of_judges()
-        return self.of_scores(every) | own | self.of_item_effects(every)
+        of_sources = self.of_source(PEOPLE) | self.of_judges()
+        return self.of_scores(every) | of_sources | self.of_item_effects(every)
 
     @cached_property
     def centring(self) -> Array:
@@ -204,8 +204,8 @@ class Layout:
         It has the shape (size, n_items).
         """
         shares = self.centring / self.centring.sum(axis=1, keepdims=True)
-        own = np.eye(self.size)[:, self.scores]
-        return np.asarray(own - shares[self.context].T)
+        unit = np.eye(self.size)[:, self.scores]
+        return np.asarray(unit - shares[self.context].T)
 
 
 def without_rounding(sensitivities: Array) -> Array:

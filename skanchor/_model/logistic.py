@@ -168,10 +168,10 @@ def separation_of(
 
     def separates(direction: Array) -> NDArray[np.bool_]:
         """Whether each of the directions, the columns of an array, separates."""
-        gain, rest = signed @ direction, tied @ direction
+        gain, of_ties = signed @ direction, tied @ direction
         return np.asarray(
             (gain >= -_NO_LOGIT).all(axis=0)
-            & (np.abs(rest) <= _NO_LOGIT).all(axis=0)
+            & (np.abs(of_ties) <= _NO_LOGIT).all(axis=0)
             & (gain > _NO_LOGIT).any(axis=0)
         )
 
@@ -182,17 +182,19 @@ def separation_of(
         decisive = (np.abs(signed[:, alone]) > _NO_LOGIT).any(axis=1)
         return Separation(alone, True, int(times[decisive].sum()))
     # What separates all rows separates some of them: the rest is for checking.
-    some, ties = (part[:: max(1, -(-len(part) // _LP_ROWS))] for part in (signed, tied))
-    found = linprog(
-        -some.sum(axis=0),
-        A_ub=-some,
-        b_ub=np.zeros(len(some)),
+    sample, ties = (
+        part[:: max(1, -(-len(part) // _LP_ROWS))] for part in (signed, tied)
+    )
+    solution = linprog(
+        -sample.sum(axis=0),
+        A_ub=-sample,
+        b_ub=np.zeros(len(sample)),
         A_eq=ties,
         b_eq=np.zeros(len(ties)),
         bounds=(-1.0, 1.0),
     )
-    if found.x is None or not separates(found.x[:, None])[0]:
+    if solution.x is None or not separates(solution.x[:, None])[0]:
         return Separation(np.empty(0, dtype=np.intp), False, 0)
-    decisive = np.abs(signed @ found.x) > _NO_LOGIT
-    columns = np.flatnonzero(np.abs(found.x) > 1e-6)
+    decisive = np.abs(signed @ solution.x) > _NO_LOGIT
+    columns = np.flatnonzero(np.abs(solution.x) > 1e-6)
     return Separation(columns, False, int(times[decisive].sum()))

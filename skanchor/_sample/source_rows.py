@@ -28,18 +28,18 @@ def biases_of(learner: Any, pairs: FeaturePairs, whose: str) -> Array:
     at = np.flatnonzero(np.isfinite(pairs.contrast).all(axis=1))
     if not len(at):
         return values
-    some = pairs if len(at) == len(values) else pairs[at]
-    found = np.asarray(learner.contrast(some))
-    fault = f"shape {found.shape} for {len(at)} rows"
-    if found.shape == (len(at),):
-        n_faults = len(at) - int(np.isfinite(found).sum())
+    complete = pairs if len(at) == len(values) else pairs[at]
+    biases = np.asarray(learner.contrast(complete))
+    fault = f"shape {biases.shape} for {len(at)} rows"
+    if biases.shape == (len(at),):
+        n_faults = len(at) - int(np.isfinite(biases).sum())
         fault = f"{n_faults} values that are not finite" if n_faults else ""
     if fault:
         raise LearnerError(
             f"The bias learner of {whose}, {type(learner).__name__}, returned {fault} "
             "from contrast()."
         )
-    values[at] = found
+    values[at] = biases
     return values
 
 
@@ -58,7 +58,7 @@ def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
 
     The ridge is in sums of losses, over the rows of history.
     """
-    X, found, none = sample.X, [], np.zeros(0)
+    X, spans, none = sample.X, [], np.zeros(0)
     for (cut, places), learner in zip(rows_that_count(sample), learners, strict=True):
         span = LastStage(np.zeros((len(places), 0)), none, none)
         if learner is not None and X.features_left.shape[1] and len(places):
@@ -69,8 +69,8 @@ def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
                 span = replace(span, rest=learner.contrast(pairs))
             else:
                 span = replace(stage, ridge=old.sum() * stage.ridge)
-        found.append(span)
-    return found
+        spans.append(span)
+    return spans
 
 
 def source_rows(
@@ -104,9 +104,9 @@ def source_rows(
             LastStage(np.zeros((len(at), 0)), none, none, biases[cut.rows[at]])
             for cut, at in rows_that_count(sample)
         )
-    found, sources = [], zip(rows_that_count(sample), spans, strict=True)
+    parts, sources = [], zip(rows_that_count(sample), spans, strict=True)
     for source, ((cut, places), span) in enumerate(sources):
-        rest = np.broadcast_to(span.rest, len(places))
+        fixed = np.broadcast_to(span.rest, len(places))
         involves_new = cut.involves(X.is_new)[places]
         for is_new in (False, True):
             chosen = np.flatnonzero(involves_new == is_new)
@@ -116,16 +116,16 @@ def source_rows(
                 part = SourceRows(
                     source, is_new, rows, cut.left[at], cut.right[at],
                     extra_columns(cut.order[at], np.asarray(span.columns)[chosen]),
-                    rest[chosen], sample.y[rows], sample.weight[rows], count[rows],
+                    fixed[chosen], sample.y[rows], sample.weight[rows], count[rows],
                     group[rows], rater[rows], len(X.models),
                 )  # fmt: skip
-                found.append(part)
-    return found
+                parts.append(part)
+    return parts
 
 
 def by_row(parts: Sequence[SourceRows], values: Sequence[Array], n_rows: int) -> Array:
     """Values of the rows of each source in the order of a table; zero elsewhere."""
-    found = np.zeros((n_rows, *values[0].shape[1:]))
-    for part, own in zip(parts, values, strict=True):
-        found[part.rows] = own
-    return found
+    ordered = np.zeros((n_rows, *values[0].shape[1:]))
+    for part, part_values in zip(parts, values, strict=True):
+        ordered[part.rows] = part_values
+    return ordered

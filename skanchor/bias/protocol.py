@@ -198,8 +198,8 @@ def last_stage(learner: Any, pairs: FeaturePairs, weight: Array) -> LastStage | 
         columns, ridge = learner.span(pairs), learner.ridge(pairs, weight)
         return LastStage(columns, ridge, learner.coef_)
     if kind == "learned":
-        found: LastStage = learner.last_stage(pairs, weight)
-        return found
+        stage: LastStage = learner.last_stage(pairs, weight)
+        return stage
     return None
 
 

@@ -171,8 +171,6 @@ class AnchorHistory(BaseEstimator):
         anchor = self.settings().set_params(new_models=[])
         if cv is not None:
             anchor.set_params(cv=cv)
-        if sample.multiplicity is not None:
-            sample = sample[np.flatnonzero(sample.multiplicity)]
         X, active = sample.X, sample.counts
         votes = X.appearances(active & X.is_human)
         unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()

@@ -73,7 +73,7 @@ def place(
     codes = group_codes(labels, are_stored=are_stored)
     known = None if codes is None else state.folds_of(codes)
     sample = sample.in_units(state.unit)
-    admitted = admit_arrivals(sample, state.X, state.lost)
+    admitted = admit_arrivals(sample, state)
     state.compare_grades(admitted)
     plans = arrival_plans(cv, admitted, state.repeats, random_state, known)
 

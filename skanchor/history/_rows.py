@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io import join_tables
 from skanchor.warning_log import warn
+
+if TYPE_CHECKING:
+    from skanchor.history._state import HistoryState
 
 
 # ------------------------------------------------------------------------- admission
@@ -100,7 +103,7 @@ def warn_of_features(names: Sequence[str]) -> None:
         warn(DataWarning(message, code="unused-features", subject=names))
 
 
-def admit_arrivals(sample: Sample, known: Comparisons, lost: NDArray[Any]) -> Sample:
+def admit_arrivals(sample: Sample, known: HistoryState) -> Sample:
     """Decide the roles of models, and admit the rows that a history can use.
 
     Every model that the history does not know is new.
@@ -109,10 +112,8 @@ def admit_arrivals(sample: Sample, known: Comparisons, lost: NDArray[Any]) -> Sa
     ----------
     sample : Sample
         All rows that the user gave.
-    known : Comparisons
-        Models, judges and features of the history.
-    lost : ndarray
-        Models that the history left out. They are neither opponents nor new.
+    known : HistoryState
+        The history. Models that it has left out are neither opponents nor new.
 
     Returns
     -------
@@ -126,7 +127,7 @@ def admit_arrivals(sample: Sample, known: Comparisons, lost: NDArray[Any]) -> Sa
         If there is no new model, if a new model has no admitted row, or if a feature is
         missing.
     """
-    X, names = sample.X, known.feature_names
+    X, names = sample.X, known.features
     missing = [name for name in names if name not in X.feature_names]
     if missing and not X.is_human.all():
         raise BattlesError(
@@ -136,7 +137,7 @@ def admit_arrivals(sample: Sample, known: Comparisons, lost: NDArray[Any]) -> Sa
         )
     warn_of_features([name for name in X.feature_names if name not in names])
     X = X.with_features(names)
-    historical = np.concatenate([known.models, lost])
+    historical = np.concatenate([known.models, known.lost])
     active = X.is_usable & (sample.weight > 0)
     seen = X.models[X.appearances(active) > 0]
     new = seen[~is_in(seen, historical.tolist())]

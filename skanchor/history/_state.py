@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference, sums_of
-from skanchor._battles import HUMAN, Comparisons
+from skanchor._battles import HUMAN
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
@@ -332,15 +332,6 @@ class HistoryState:
         warn_of_other_grades(X.judges, shares, numbers)
 
     # ------------------------------------------------------- fitted stages of all rows
-    @cached_property
-    def X(self) -> Comparisons:  # noqa: N802
-        """No rows, with the labels of the history."""
-        none, blank = np.arange(0), np.empty((0, len(self.features)))
-        return Comparisons(
-            self.models, self.judges, none, none, none, np.empty(0), blank, blank,
-            self.features, new_models=(),
-        )  # fmt: skip
-
     @cached_property
     def calibrator(self) -> JudgeCalibrator:
         """Calibrator with what was fitted to all rows."""

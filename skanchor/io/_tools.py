@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,20 +32,11 @@ _ONE_HOT = {"winner_model_a": A, "winner_model_b": B, "winner_tie": TIE}
 _PERSON = r"(?:expert|author)_\d+$"
 
 
+Games = list[dict[str, Any]]
+"""What is made of each row: columns of one comparison, or of two games."""
+
+
 # ------------------------------------------------------------------------------- cells
-def _standard(raw: pd.DataFrame, names: Dict[str, str], **made: Any) -> pd.DataFrame:
-    """Standard columns, by their names in a file or made, beside the other ones.
-
-    Other columns whose names end in a side would become features, and are left out.
-    """
-    columns = {new: raw[old] for new, old in names.items() if old in raw}
-    pairs = {name for name in raw if str(name).lower().endswith(("_a", "_b"))}
-    pairs -= {A, B, "response_a", "response_b"}
-    used = {*names.values(), *pairs, *made, *_READ}
-    others = raw.drop(columns=used & {*raw})
-    return pd.DataFrame({**columns, **made, **others}, index=raw.index)
-
-
 def _labels(column: pd.Series, meanings: Dict[str, Any]) -> pd.Series:
     """Outcomes by the labels of a tool; null where there is no verdict."""
     keys = {label: value_key(label).casefold() for label in column.unique()}
@@ -82,77 +72,63 @@ def _first(cell: Any) -> Any:
 
 
 # --------------------------------------------------------------------------- functions
-def _votes(raw: pd.DataFrame, prompt: str, rater: str = "") -> pd.DataFrame:
-    """Votes of people on the arena, or of one-hot columns without raters."""
-    made: dict[str, Any] = {"judge": "human"}
+def _votes(raw: pd.DataFrame) -> Games:
+    """Arena: votes of people."""
+    winner = _labels(raw["winner"], _VOTES)
+    return [{"winner": winner, "both_bad": winner == BAD}]
+
+
+def _one_hot(raw: pd.DataFrame) -> Games:
+    """Arena: a column for each outcome."""
     if "winner" in raw:
-        made["winner"] = _labels(raw["winner"], _VOTES)
-        made["both_bad"] = made["winner"] == BAD
-        made |= {"rater": raw[rater]} if rater in raw else {}
-    else:
-        marks = pd.DataFrame({n: _numbers(raw[n], 0, 1) for n in _ONE_HOT}).fillna(0)
-        winner = marks.idxmax(axis=1).map(_ONE_HOT)
-        made["winner"] = winner.where(marks.sum(axis=1) == 1)
-    return _standard(raw, {"prompt_id": prompt}, **made)
+        return _votes(raw)
+    marks = pd.DataFrame({n: _numbers(raw[n], 0, 1) for n in _ONE_HOT}).fillna(0)
+    winner = marks.idxmax(axis=1).map(_ONE_HOT)
+    return [{"winner": winner.where(marks.sum(axis=1) == 1)}]
 
 
-def _comparia(raw: pd.DataFrame) -> pd.DataFrame:
+def _comparia(raw: pd.DataFrame) -> Games:
     """ComparIA: the name of the chosen model, or a flag of ties."""
-    names = {
-        "prompt_id": "conversation_pair_id", "rater": "visitor_id",
-        "model_a": "model_a_name", "model_b": "model_b_name",
-    }  # fmt: skip
-    chosen, one, two = (
-        raw[name].astype("str")
-        for name in ("chosen_model_name", "model_a_name", "model_b_name")
-    )
+    names = ("chosen_model_name", "model_a_name", "model_b_name")
+    chosen, one, two = (raw[name].astype("str") for name in names)
     won = [_flags(raw["both_equal"]), chosen == one, chosen == two]
     winner = pd.Series(np.select(won, [TIE, A, B], ""), raw.index)
-    return _standard(raw, names, judge="human", winner=winner.mask(winner == ""))
+    return [{"winner": winner.mask(winner == "")}]
 
 
-def _mt_bench(raw: pd.DataFrame) -> pd.DataFrame:
+def _mt_bench(raw: pd.DataFrame) -> Games:
     """MT-Bench: people and a judge whose verdict covers both orders."""
-    is_person = raw["judge"].astype("str").str.match(_PERSON)
-    flips = dict.fromkeys(("tie (inconsistent)", "inconsistent"), TIE)
-    raters = {"rater": raw["judge"].where(is_person)} if is_person.any() else {}
-    return _standard(
-        raw, {"prompt_id": "question_id"}, judge=raw["judge"].mask(is_person, "human"),
-        shown_first=None, winner=_labels(raw["winner"], {**_VOTES, **flips}), **raters,
-    )  # fmt: skip
+    judge, flips = raw["judge"], ("tie (inconsistent)", "inconsistent")
+    is_person = judge.astype("str").str.match(_PERSON)
+    winner = _labels(raw["winner"], {**_VOTES, **dict.fromkeys(flips, TIE)})
+    made = {"judge": judge.mask(is_person, "human"), "winner": winner}
+    raters = {"rater": judge.where(is_person)} if is_person.any() else {}
+    return [{**made, **raters, "shown_first": None}]
 
 
-def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
+def _mt_bench_pairs(raw: pd.DataFrame) -> Games:
     """MT-Bench: two games; winners are models, so that game 2 needs no mirroring."""
-    names = {"prompt_id": "question_id", "model_a": "model_1", "model_b": "model_2"}
-    labels = {"model_1": A, "model_2": B, "tie": TIE}
-    judge = raw["judge"].map(_first)
-    return _in_turn(*(
-        _standard(raw, names, judge=judge, shown_first=shown,
-                  winner=_labels(raw[f"{game}_winner"], labels))
-        for game, shown in (("g1", A), ("g2", B))
-    ))  # fmt: skip
+    judge, labels = raw["judge"].map(_first), {"model_1": A, "model_2": B, "tie": TIE}
+    one, two = (_labels(raw[f"{game}_winner"], labels) for game in ("g1", "g2"))
+    return [{"judge": judge, "winner": one, "shown_first": A},
+            {"judge": judge, "winner": two, "shown_first": B}]  # fmt: skip
 
 
-def _mt_bench_scores(raw: pd.DataFrame) -> pd.DataFrame:
+def _mt_bench_scores(raw: pd.DataFrame) -> Games:
     """MT-Bench: points of single answers, by a judge with the name of its prompt."""
-    return raw.assign(judge=raw["judge"].map(_first))
+    return [{"judge": raw["judge"].map(_first)}]
 
 
-def _alpaca_eval(raw: pd.DataFrame) -> pd.DataFrame:
+def _alpaca_eval(raw: pd.DataFrame) -> Games:
     """AlpacaEval: numbers from 1 to 2, of which larger ones favour the second."""
-    names = {
-        "model_a": "generator_1", "model_b": "generator_2", "judge": "annotator",
-        "prompt": "instruction", "response_a": "output_1", "response_b": "output_2",
-    }  # fmt: skip
     # Old files write a tie as 0.
     worth = _numbers(raw["preference"], 0, 2).replace(0.0, 1.5)
-    prompts = {}
+    made = {"winner": 2.0 - worth, "shown_first": None}
     if "instruction" in raw:
         # A prompt is named by its text, without regard to case and blanks.
         texts = raw["instruction"].astype("str").str.casefold().str.split()
-        prompts["prompt_id"] = texts.map(_digest, na_action="ignore")
-    return _standard(raw, names, winner=2.0 - worth, shown_first=None, **prompts)
+        made["prompt_id"] = texts.map(_digest, na_action="ignore")
+    return [made]
 
 
 def _digest(text: list[str]) -> str:
@@ -161,15 +137,15 @@ def _digest(text: list[str]) -> str:
     return hashlib.sha1(key, usedforsecurity=False).hexdigest()[:16]
 
 
-def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
+def _judge_arena(raw: pd.DataFrame) -> Games:
     """JudgeArena: numbers from 0 to 1, of which larger ones favour the second."""
     column = "preference" if "preference" in raw else "pref"
     worth = 1.0 - _numbers(raw[column], 0, 1)
-    prompt = "question_id" if "question_id" in raw else "instruction_index"
     if "swapped" in raw:
         # Models are named in the order shown, preferences are about the first order.
         worth = worth.mask(_flags(raw["swapped"]), 1.0 - worth)
     else:
+        prompt = "question_id" if "question_id" in raw else "instruction_index"
         by = [n for n in (prompt, "judge", "turn") if n in raw]
         rows = raw[[*by, "model_A", "model_B"]].itertuples(index=False, name=None)
         shown = {*rows}
@@ -178,25 +154,17 @@ def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
                 "shows models in both orders, and no column 'swapped' tells which "
                 "rows hold preferences about the other order; add it."
             )
-    names = {
-        "prompt_id": prompt, "model_a": "model_A", "model_b": "model_B",
-        "response_a": "completion_A", "response_b": "completion_B",
-    }  # fmt: skip
-    return _standard(raw, names, winner=worth, shown_first=A)
+    return [{"winner": worth, "shown_first": A}]
 
 
-def _arena_hard(raw: pd.DataFrame) -> pd.DataFrame:
+def _arena_hard(raw: pd.DataFrame) -> Games:
     """Arena-Hard: game 0 shows the baseline as A, game 1 the model."""
-    prompt = "uid" if "uid" in raw else "question_id"
-    names = {"prompt_id": prompt, "model_a": "model", "model_b": "baseline"}
     grades = np.array([
         [_grade(game) for game in [*(() if games is None else games), None, None][:2]]
         for games in raw["games"]
     ])  # fmt: skip
-    return _in_turn(
-        _standard(raw, names, winner=1.0 - grades[:, 0], shown_first=B),
-        _standard(raw, names, winner=grades[:, 1], shown_first=A),
-    )
+    return [{"winner": 1.0 - grades[:, 0], "shown_first": B},
+            {"winner": grades[:, 1], "shown_first": A}]  # fmt: skip
 
 
 def _grade(game: Any) -> float:
@@ -208,7 +176,7 @@ def _grade(game: Any) -> float:
     return float({A: 0.75, B: 0.25, TIE: 0.5, BAD: 0.5}.get(meaning[0], meaning[0]))
 
 
-def _wildbench(raw: pd.DataFrame) -> pd.DataFrame:
+def _wildbench(raw: pd.DataFrame) -> Games:
     """WildBench: the name of the winner, and how clearly it won."""
     one, two, won = (raw[n].astype("str") for n in ("model_A", "model_B", "winner"))
     has_failed = won.map(is_failed)
@@ -221,18 +189,12 @@ def _wildbench(raw: pd.DataFrame) -> pd.DataFrame:
         )
     gain = _numbers(raw["extent"], 0, 2).map({1.0: 0.25, 2.0: 0.5})
     worth = (0.5 + gain).where(won == one, 0.5 - gain).mask(is_tie, 0.5)
-    names = {"prompt_id": "session_id", "model_a": "model_A", "model_b": "model_B"}
     shown = pd.Series(None, raw.index, dtype=object)
     if "assignment" in raw:
         sides = [cell if isinstance(cell, dict) else {} for cell in raw["assignment"]]
         first = pd.Series([side.get("A") for side in sides], raw.index)
         shown = shown.mask(first == one, A).mask(first == two, B)
-    return _standard(raw, names, winner=worth.mask(has_failed), shown_first=shown)
-
-
-def _in_turn(*games: pd.DataFrame) -> pd.DataFrame:
-    """One table with the games of each battle one below the other."""
-    return pd.concat(games).sort_index(kind="stable").reset_index(drop=True)
+    return [{"winner": worth.mask(has_failed), "shown_first": shown}]
 
 
 # ------------------------------------------------------------------------------- table
@@ -244,9 +206,32 @@ class Tool:
     files: str
     marks: tuple[frozenset[str], ...]
     knows: str
-    read: Callable[[pd.DataFrame], pd.DataFrame]
+    names: str  # columns by their standard names; a bar is "or"
+    made: Callable[[pd.DataFrame], Games]
+    who: str = "judge"  # who decided where no column says so
     judges: str = ""  # a pattern that all labels of judges have
-    who: str = "judge"  # who decided where no column says so; "" if that is unknown
+
+    def read(self, raw: pd.DataFrame) -> pd.DataFrame:
+        """Standard columns beside the other ones, with two games one below the other.
+
+        Other columns whose names end in a side would become features, and are left out.
+        """
+        columns: dict[str, Any] = {}
+        pairs = {n for n in raw.columns if n.lower().endswith(("_a", "_b"))}
+        used = {*_READ, *pairs} - {A, B, "response_a", "response_b"}
+        for pair in self.names.split():
+            new, _, olds = pair.partition("=")
+            for old in [name for name in olds.split("|") if name in raw][:1]:
+                columns[new] = raw[old]
+                used.add(old)
+        people = {"judge": "human"} if self.who == "people" else {}
+        games = []
+        for made in self.made(raw):
+            # A column that has a standard name already is that column.
+            others = raw.drop(columns={*used, *people, *made} & {*raw})
+            cells = {**columns, **people, **made, **others}
+            games.append(pd.DataFrame(cells, index=raw.index))
+        return pd.concat(games).sort_index(kind="stable").reset_index(drop=True)
 
     def marks_in(self, raw: pd.DataFrame) -> frozenset[str]:
         """The marks of the tool that a table has; none if another one wrote it."""
@@ -262,62 +247,71 @@ class Tool:
         return marks if fits else frozenset()
 
 
-def _tool(name: str, files: str, marks: str, read: Any, knows: str, *more: Any) -> Tool:
+def _tool(name: str, files: str, marks: str, knows: str, *more: Any) -> Tool:
     """Row of the table; alternative marks are separated by a bar."""
     sets = tuple(frozenset(part.split()) for part in marks.split("|"))
-    return Tool(name, files, sets, knows, read, *more)
+    return Tool(name, files, sets, knows, *more)
 
 
 TOOLS = (
     _tool("fastchat", "FastChat `clean_battle_conv_*.json` "
           "(`chatbot_arena_conversations`, 33k)",
           "question_id winner judge model_a model_b",
-          partial(_votes, prompt="question_id", rater="judge"),
-          "All rows are people's; `judge` is the rater.", r"arena_user"),
+          "All rows are people's; `judge` is the rater.",
+          "prompt_id=question_id rater=judge", _votes, "people", r"arena_user"),
     _tool("arena_55k", "`arena-human-preference-55k`, `train.csv` of Kaggle",
           "winner_model_a winner_model_b winner_tie id prompt",
-          partial(_votes, prompt="id"),
-          "All rows are people's; 'both bad' is among the ties.", "", "people"),
+          "All rows are people's; 'both bad' is among the ties.",
+          "prompt_id=id", _one_hot, "people"),
     _tool("arena_100k", "`arena-human-preference-100k`",
           "judge_hash winner model_a model_b",
-          partial(_votes, prompt="question_id", rater="judge_hash"),
-          "All rows are people's; `judge_hash` is the rater.", "", "people"),
+          "All rows are people's; `judge_hash` is the rater.",
+          "prompt_id=question_id rater=judge_hash judge_hash=judge_hash", _votes,
+          "people"),
     _tool("arena_140k", "`arena-human-preference-140k`, `arena-expert-5k`",
           "evaluation_session_id winner model_a model_b id|"
           "occupational_tags winner model_a model_b id",
-          partial(_votes, prompt="id", rater="evaluation_session_id"),
-          "All rows are people's; a session is one rater's.", "", "people"),
+          "All rows are people's; a session is one rater's.",
+          "prompt_id=id rater=evaluation_session_id "
+          "evaluation_session_id=evaluation_session_id", _votes, "people"),
     _tool("comparia", "ComparIA votes", "model_a_name chosen_model_name both_equal",
-          _comparia,
           "All rows are people's; a vote for neither model that is no tie has failed.",
-          "", "people"),
+          "prompt_id=conversation_pair_id rater=visitor_id model_a=model_a_name "
+          "model_b=model_b_name", _comparia, "people"),
     _tool("mt_bench", "`mt_bench_human_judgments`, both splits",
-          "question_id turn winner judge model_a model_b", _mt_bench,
+          "question_id turn winner judge model_a model_b",
           "`expert_` and `author_` are people; a judge's flip is a tie; the order "
-          "shown is unknown.", rf"{_PERSON}|gpt[\w.-]*_pair$"),
+          "shown is unknown.",
+          "prompt_id=question_id", _mt_bench, "judge", rf"{_PERSON}|gpt[\w.-]*_pair$"),
     _tool("mt_bench_pairs", "FastChat `<judge>_pair.jsonl`",
-          "g1_winner g2_winner model_1 model_2", _mt_bench_pairs,
-          "Game 1 showed `model_1` first, game 2 `model_2`; winners are models."),
+          "g1_winner g2_winner model_1 model_2",
+          "Game 1 showed `model_1` first, game 2 `model_2`; winners are models.",
+          "prompt_id=question_id model_a=model_1 model_b=model_2", _mt_bench_pairs),
     _tool("mt_bench_scores", "FastChat `<judge>_single.jsonl`",
-          "question_id model score judge judgment", _mt_bench_scores,
-          "-1 has failed; a higher score is better; equal ones are ties."),
+          "question_id model score judge judgment",
+          "-1 has failed; a higher score is better; equal ones are ties.",
+          "", _mt_bench_scores),
     _tool("alpaca_eval", "AlpacaEval `annotations.json`",
-          "generator_1 generator_2 preference", _alpaca_eval,
+          "generator_1 generator_2 preference",
           "1 is `output_1`, 2 is `output_2`, 0 is a tie of old files; the order shown "
-          "was not saved."),
+          "was not saved.",
+          "model_a=generator_1 model_b=generator_2 judge=annotator prompt=instruction "
+          "response_a=output_1 response_b=output_2", _alpaca_eval),
     _tool("arena_hard", "Arena-Hard-Auto 0.1 and 2", "games model baseline",
-          _arena_hard,
-          "Game 1 shows the baseline as A, game 2 the model; `>>` is a grade."),
+          "Game 1 shows the baseline as A, game 2 the model; `>>` is a grade.",
+          "prompt_id=uid|question_id model_a=model model_b=baseline", _arena_hard),
     _tool("wildbench", "WildBench pairwise v2",
-          "extent model_A model_B winner session_id", _wildbench,
-          "`winner` is a model's name, `extent` how clearly it won."),
+          "extent model_A model_B winner session_id",
+          "`winner` is a model's name, `extent` how clearly it won.",
+          "prompt_id=session_id model_a=model_A model_b=model_B", _wildbench),
     _tool("judge_arena", "JudgeArena `*-annotations.csv`",
           "model_A model_B judge_completion pref|"
           "model_A model_B judge_completion preference|"
           "model_A model_B swapped preference",
-          _judge_arena,
           "0 is A, 1 is B; in rows marked `swapped` preferences are about the other "
-          "order."),
+          "order.",
+          "prompt_id=question_id|instruction_index model_a=model_A model_b=model_B "
+          "response_a=completion_A response_b=completion_B", _judge_arena),
 )  # fmt: skip
 """Tools whose files are read; all others are tables whose columns are looked up."""
 

@@ -270,8 +270,8 @@ def outcome_of(value: Any) -> tuple[Any, str] | None:
     A meaning is a side, a tie or a number in [0, 1]; it is unclear beside a sign that
     could turn it round.
     """
-    found = _outcome_of(value)
-    return (UNCLEAR, "may be a negation") if found and is_negated(value) else found
+    outcome = _outcome_of(value)
+    return (UNCLEAR, "may be a negation") if outcome and is_negated(value) else outcome
 
 
 def _outcome_of(value: Any) -> tuple[Any, str] | None:

@@ -125,4 +125,4 @@ def _marked(cell: Any) -> Any:
 
 def _escaped(text: str) -> str:
     """Text in which characters that are not seen are escapes."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

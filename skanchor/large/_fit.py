@@ -68,7 +68,7 @@ def fit_rows(
     state : HistoryState
     plans : list of FoldPlan
     """
-    everyone, admitted = settings.admitted(drawn)
+    all_rows, admitted = settings.admitted(drawn)
     X = admitted.X
 
     def in_roles(sample: Sample) -> Sample:
@@ -78,14 +78,14 @@ def fit_rows(
     reader = replace(reader, sample=in_roles(reader.sample))
     alone = admitted if alone is drawn else in_roles(alone)
     large = LargeFit(_fit_sample(settings, admitted, alone), alone, reader, passes)
-    known, sources, of_state = large.fit(settings)
-    fits, totals = large.fit_folds(known, sources)
+    plug_in, sources, of_state = large.fit(settings)
+    fits, totals = large.fit_folds(plug_in, sources)
     n_splits = reader.n_splits
     plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
-    chain = replace(large.full.chain, calibrator=known.calibrated())
+    chain = replace(large.full.chain, calibrator=plug_in.calibrated())
     state = HistoryState.assembled(
         replace(large.full, chain=chain),
-        everyone.X.models,
+        all_rows.X.models,
         fits,
         totals["sums"],
         repeats=(n_splits,) * reader.n_repeats,
@@ -102,10 +102,10 @@ def _sources(
     sample = reader.sampled(batch)
     fitted = sample.with_battles(calibrator.with_fitted_orders(sample.X))
     learners = [None, *map(calibrator.biases_.get, sample.X.judges.tolist())]
-    found = source_rows(fitted, spans_of(learners, fitted))
+    parts = source_rows(fitted, spans_of(learners, fitted))
     if reader.is_grouped:
-        found = [replace(rows, group=batch.unit[rows.rows]) for rows in found]
-    return sample, found
+        parts = [replace(rows, group=batch.unit[rows.rows]) for rows in parts]
+    return sample, parts
 
 
 def all_rows(
@@ -150,13 +150,13 @@ def folds(
     sample, sources = _sources(reader, batch, calibrator)
     plan, n = reader.folds(batch.unit), reader.n_splits
     sums = FitSums.of(full, sources, sample.X.order, noise)
-    found: dict[Any, Any] = {"sums": sums.stored(sample)}
+    totals: dict[Any, Any] = {"sums": sums.stored(sample)}
     for repeat, of_rows in enumerate(plan):
         tests = [rows.in_blocks(of_rows[rows.rows], n) for rows in sources]
         for number, test in enumerate(zip(*tests, strict=True), start=repeat * n):
             one = HeldOut.of(fits[number], test, is_grouped=reader.is_grouped)
-            found["test", number] = one
-    return {**found, "plan": [np.where(sample.counts, plan, -1).astype(np.int16)]}
+            totals["test", number] = one
+    return {**totals, "plan": [np.where(sample.counts, plan, -1).astype(np.int16)]}
 
 
 # ---------------------------------------------------------------------------- all rows
@@ -170,10 +170,10 @@ def _fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> FullFi
     with WarningLog():
         # The votes by kind have told all that there is to warn of.
         btl = clone(stages.btl).set_params(disconnected="warn")
-        found = btl.fit_sample(alone).covariance_
+        by_votes = btl.fit_sample(alone).covariance_
     for one in filter(None, (full.chain, _two_step(full.plugged))):
-        known = one.btl.covariance_
-        one.btl.covariance_ = np.where(np.isfinite(known), found, known)
+        covariance = one.btl.covariance_
+        one.btl.covariance_ = np.where(np.isfinite(covariance), by_votes, covariance)
     return full
 
 
@@ -207,16 +207,16 @@ class LargeFit:
     reader: Reader
     passes: Passes
 
-    def _steps(self, known: PipelineFit, **settings: bool) -> Any:
+    def _steps(self, plug_in: PipelineFit, **settings: bool) -> Any:
         """Minimisations of a fit, with these settings in the place of its own."""
         plugged = self.full.plugged
         settings = {"is_joint": plugged.is_joint, **settings}
-        return known.steps(plugged.excluded_judges, **settings)
+        return plug_in.steps(plugged.excluded_judges, **settings)
 
-    def _noise(self, known: PipelineFit, *, without_items: bool = True) -> Array:
+    def _noise(self, plug_in: PipelineFit, *, without_items: bool = True) -> Array:
         """Dispersion of each source at a fit without its item effects."""
-        calibrator, X = known.calibrated(), self.alone.X
-        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
+        calibrator, X = plug_in.calibrated(), self.alone.X
+        X = calibrator.transform(X.with_columns(scores=plug_in.fit.scores.copy()))
         rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
         return rows.dispersions(without_items=without_items)
 
@@ -226,10 +226,10 @@ class LargeFit:
         """The parameters of fitted stages, with item effects of a covariance."""
         sample, stages = self.full.sample.with_battles(X), self.full.stages
         covariance = None if items is None else items.covariance
-        known = PipelineFit.of(
+        plug_in = PipelineFit.of(
             sample, calibrator, covariance=covariance, alpha=stages.btl.alpha
         )
-        return known.with_score_bounds(stages.arrival.score_bounds)
+        return plug_in.with_score_bounds(stages.arrival.score_bounds)
 
     def fit(
         self, anchor: AnchorPipeline
@@ -248,12 +248,12 @@ class LargeFit:
         """
         prior, test = treatments.read_prior(anchor.item_prior), ItemTest()
         plugged, two, two_step = self.full.plugged, None, _two_step(self.full.plugged)
-        known = self._laid_out(plugged.X, plugged.calibrator)
+        plug_in = self._laid_out(plugged.X, plugged.calibrator)
         if two_step is not None:
             error = treatments.score_error_of(two_step.btl, two_step.X.models)
             two = self._laid_out(two_step.X, two_step.calibrator)
         for _ in range(MOST_PASSES):
-            points, far = {"full": known.coefficients()}, 0.0
+            points, far = {"full": plug_in.coefficients()}, 0.0
             if two is not None:
                 points["two-step"] = two.coefficients()
             args = self.reader, plugged.calibrator, points
@@ -274,15 +274,15 @@ class LargeFit:
             choice = treatments.choose_item_effects(
                 anchor.item_effects, plugged.X, test, prior
             )
-            X, calibrator = known.annotate(known.sample.X), known.calibrated()
+            X, calibrator = plug_in.annotate(plug_in.sample.X), plug_in.calibrated()
             items = None
             if choice.item_effects == "random":
                 rows = replace(self._laid_out(X, calibrator), sources=sources[0])
-                noise = self._noise(known)
+                noise = self._noise(plug_in)
                 items = treatments.item_covariance_of(rows, noise, prior)
-            known = self._laid_out(X, calibrator, items)
-            known = _by_sums(known, sources[0], self._steps(known))
-            if max(_distance(known, sources[0]), far) <= NEAR:
+            plug_in = self._laid_out(X, calibrator, items)
+            plug_in = _by_sums(plug_in, sources[0], self._steps(plug_in))
+            if max(_distance(plug_in, sources[0]), far) <= NEAR:
                 break
         else:
             message = "The fit of the history did not converge."
@@ -292,10 +292,14 @@ class LargeFit:
             items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
         check = ItemCheck.of(test, X.judges.tolist())
         treatment = choice.item_effects
-        return known, sources, {"items": items, "check": check, "treatment": treatment}
+        return (
+            plug_in,
+            sources,
+            {"items": items, "check": check, "treatment": treatment},
+        )
 
     def fit_folds(
-        self, known: PipelineFit, sources: list[list[Any]]
+        self, plug_in: PipelineFit, sources: list[list[Any]]
     ) -> tuple[StoredFits, dict[Any, Any]]:
         """Fit every fold from the sums, and pass once over the rows that it holds out.
 
@@ -304,29 +308,29 @@ class LargeFit:
         debiaser, reader = self.full.chain.debiaser, self.reader
         assert debiaser is not None
         curvature = {rows.source: rows.curvature_of_rows for rows in sources[0]}
-        prior, trained = debiaser.weighing_.prior(known.fit, curvature), []
+        prior, trained = debiaser.weighing_.prior(plug_in.fit, curvature), []
         for of_repeat in sources:
             full = FitOfAllRows.of(
-                known.fit, self._steps(known), of_repeat, known.bounds
+                plug_in.fit, self._steps(plug_in), of_repeat, plug_in.bounds
             )
             full = replace(full, prior=prior)
             for number in range(reader.n_splits):
                 weights = [rows.training(number) for rows in of_repeat]
-                found = full.refitted(weights)
-                grams = dict(grams_of(found, of_repeat, weights))
+                fit = full.refitted(weights)
+                grams = dict(grams_of(fit, of_repeat, weights))
                 # Of the sums, information is that at the fit of all rows. The variances
                 # of outcomes differ by one part in the root of the number of rows,
                 # which the sampled rows that stand for all show well enough.
-                for rows in known.sources:
+                for rows in plug_in.sources:
                     there, here = (
                         rows.information(rows.weight, one.probabilities(rows))
-                        for one in (found, full.fit)
+                        for one in (fit, full.fit)
                     )
                     grams[rows.source] = grams[rows.source] + (there - here)
-                trained.append((found, grams))
-        noise = self._noise(known)
+                trained.append((fit, grams))
+        noise = self._noise(plug_in)
         noise = np.where(noise < NO_DISPERSION, 1.0, noise)
-        args = known.calibrated(), [one for one, _ in trained], full.fit, noise
+        args = plug_in.calibrated(), [one for one, _ in trained], full.fit, noise
         totals = self.passes.run(folds, reader, *args)
         tests = [totals.pop(("test", number)) for number in range(len(trained))]
         stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
@@ -334,13 +338,13 @@ class LargeFit:
 
 
 def _by_sums(
-    known: PipelineFit, sources: Sequence[ExpandedRows], steps: Sequence[Step]
+    plug_in: PipelineFit, sources: Sequence[ExpandedRows], steps: Sequence[Step]
 ) -> PipelineFit:
     """The same rows and learners, fitted to sums in the place of rows."""
-    found: Any = replace(known, sources=list(sources))  # type: ignore[arg-type]
-    return known.moved(found.fitted(steps).fit)
+    by_sums: Any = replace(plug_in, sources=list(sources))  # type: ignore[arg-type]
+    return plug_in.moved(by_sums.fitted(steps).fit)
 
 
-def _distance(known: PipelineFit, sources: Sequence[ExpandedRows]) -> float:
+def _distance(plug_in: PipelineFit, sources: Sequence[ExpandedRows]) -> float:
     """Squared distance from the point of sums, in squared standard errors."""
-    return sum(one.distance(known.fit.coefficients(one.source)) for one in sources)
+    return sum(one.distance(plug_in.fit.coefficients(one.source)) for one in sources)

@@ -87,14 +87,14 @@ class Reader:
 
     def sampled(self, batch: Batch) -> Sample:
         """The rows of a batch as a sample."""
-        found = replace(self.sample, multiplicity=None)[batch.cell]
-        rows = found.X.with_columns(
+        chosen = replace(self.sample, multiplicity=None)[batch.cell]
+        rows = chosen.X.with_columns(
             features_left=batch.left,
             features_right=batch.right,
             feature_names=tuple(self.columns.features),
         )
         # Ties that are left out weigh nothing.
-        return replace(found, X=rows, weight=(found.weight > 0).astype(np.float64))
+        return replace(chosen, X=rows, weight=(chosen.weight > 0).astype(np.float64))
 
     def draw(self, units: NDArray[np.integer], number: int) -> Array:
         """Uniform number of each unit, a hash of it, the seed and a number."""
@@ -153,10 +153,10 @@ class Reader:
 def _codes(table: pa.Table, values: Sequence[pa.Array]) -> NDArray[np.int64]:
     """The values of each row as one number, -1 where one is not among them."""
     code, lost = np.zeros((2, len(table)), dtype=np.int64)
-    for column, known in zip(table.columns, values, strict=True):
-        at = pc.index_in(column.cast(known.type), known).fill_null(-1).to_numpy()
+    for column, labels in zip(table.columns, values, strict=True):
+        at = pc.index_in(column.cast(labels.type), labels).fill_null(-1).to_numpy()
         lost |= at < 0
-        code = code * len(known) + at
+        code = code * len(labels) + at
     return np.where(lost, -1, code)
 
 
@@ -189,10 +189,10 @@ class Passes:
         how: dict[str, Any] = {"verbose": self.verbose, "description": task.__name__}
         done = stream_plan(_of_part, jobs, n_jobs=self.n_jobs, **how)
         totals: dict[Any, Any] = {}
-        for number, (found, mark) in enumerate(done):
+        for number, (result, mark) in enumerate(done):
             if self.digests.setdefault(number, mark) != mark:
                 raise changed(self.parts[number])
-            _gain(totals, found)
+            _gain(totals, result)
         return totals
 
 
@@ -205,8 +205,8 @@ def _of_part(
     for batch in reader.batches(part):
         # Sums show any changed feature, and some rows whether rows change places.
         sides = batch.left, batch.right
-        some = [side[::16] for side in sides] + [side.sum(axis=0) for side in sides]
-        for one in (batch.cell, batch.unit, *some):
+        samples = [side[::16] for side in sides] + [side.sum(axis=0) for side in sides]
+        for one in (batch.cell, batch.unit, *samples):
             mark = crc32(np.ascontiguousarray(one).tobytes(), mark)
         _gain(totals, task(reader, batch, *others))
     release_memory()

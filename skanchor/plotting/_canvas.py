@@ -166,10 +166,10 @@ def panels(
         Matplotlib Axes, row by row.
     """
     if given is not None:
-        known: NDArray[Any] = np.asarray(given, dtype=object).ravel()
-        if len(known) != n:
-            raise ValueError(f"This display needs {n} axes, got {len(known)}.")
-        return known
+        axes_given: NDArray[Any] = np.asarray(given, dtype=object).ravel()
+        if len(axes_given) != n:
+            raise ValueError(f"This display needs {n} axes, got {len(axes_given)}.")
+        return axes_given
     plt = pyplot()
     lines = -(-n // n_columns)  # rounded up
     height = lines * (MARGIN + ROW * n_rows)
@@ -177,11 +177,11 @@ def panels(
     figure, axes = plt.subplots(
         lines, n_columns, figsize=size, layout="constrained", squeeze=False, **more
     )
-    found: NDArray[Any] = axes.ravel()
+    flat: NDArray[Any] = axes.ravel()
     # The last line of panels may be incomplete.
-    for unused in found[n:]:
+    for unused in flat[n:]:
         figure.delaxes(unused)
-    return found[:n]
+    return flat[:n]
 
 
 def shorten(labels: Sequence[Hashable], longest: int | None = None) -> list[str]:
@@ -254,10 +254,12 @@ def not_determined(
         note(ax, text, (0.5, row), ("axes fraction", "data"))
 
 
-def note(ax: Axes, text: str, place: Any, coordinates: Any = "axes fraction") -> None:
+def note(
+    ax: Axes, text: str, position: Any, coordinates: Any = "axes fraction"
+) -> None:
     """Write where nothing is drawn why that is so."""
     look: Any = {"ha": "center", "va": "center", "fontsize": 8, "style": "italic"}
-    ax.annotate(text, place, xycoords=coordinates, color="0.4", **look)
+    ax.annotate(text, position, xycoords=coordinates, color="0.4", **look)
 
 
 def require(value: Any, kind: type) -> Any:
@@ -277,12 +279,12 @@ def check_pipeline(estimator: Any) -> AnchorPipeline:
     return checked
 
 
-def check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
+def check_named(what: str, names: Sequence[Any], choices: Sequence[Any]) -> None:
     """Raise if a name that was asked for is unknown, or if none was asked for."""
-    strangers = [name for name in asked if name not in known]
-    if strangers or not asked:
+    strangers = [name for name in names if name not in choices]
+    if strangers or not names:
         raise ValueError(
-            f"There is no {what} {strangers or asked}; known are {list(known)[:20]}."
+            f"There is no {what} {strangers or names}; known are {list(choices)[:20]}."
         )
 
 

@@ -165,10 +165,10 @@ class LeftOutDisplay(canvas.TableDisplay):
         points = shown[["true_score", "score"]].to_numpy(dtype=float)
         for name, (x, y) in zip(names, points, strict=True):
             # Away from the diagonal there is room.
-            side, place = (-1, "right") if y > x else (1, "left")
+            side, align = (-1, "right") if y > x else (1, "left")
             ax.annotate(
                 name, (x, y), (6 * side, -5 * side), textcoords="offset points",
-                ha=place, va="bottom" if y > x else "top", fontsize=7.5,
+                ha=align, va="bottom" if y > x else "top", fontsize=7.5,
             )  # fmt: skip
 
 
@@ -250,16 +250,16 @@ class CostDisplay(canvas.TableDisplay):
         pipeline = canvas.check_pipeline(estimator)
         limits = pipeline.outlook(model=model, level=level).limits
         model = limits.index[0]
-        found: dict[float, dict[Any, float]] = {}
+        widths: dict[float, dict[Any, float]] = {}
         # The whole budget first, so that one which buys nothing is refused.
         for spent in budget * np.arange(_STEPS, 0, -1) / _STEPS:
-            if found and spent < min(costs.values()):
+            if widths and spent < min(costs.values()):
                 break
             design = pipeline.design(spent, costs, targets=[model], level=level)
             half = design.half_widths.iloc[0]
-            found[0.0] = dict.fromkeys(half.index, half["now"])
-            found[float(spent)] = half.to_dict()
-        table = pd.DataFrame.from_dict(found, orient="index").sort_index()
+            widths[0.0] = dict.fromkeys(half.index, half["now"])
+            widths[float(spent)] = half.to_dict()
+        table = pd.DataFrame.from_dict(widths, orient="index").sort_index()
         table = table[[name for name, *_ in _WAYS]].rename_axis("cost")
         # What is not offered is not drawn at the start, either.
         table.loc[:, table.iloc[-1].isna()] = np.nan

@@ -115,9 +115,9 @@ class JudgeDisplay(canvas.TableDisplay):
         """
         table = self.judges
         columns = 1 if canvas.is_narrow() else 2
-        found = canvas.panels(2, ax, n_rows=max(len(table), 4), n_columns=columns)
+        panels = canvas.panels(2, ax, n_rows=max(len(table), 4), n_columns=columns)
         at, z = np.arange(len(table)), ndtri(0.5 + self.level / 2.0)
-        for panel, (name, label, neutral) in zip(found, _PANELS, strict=True):
+        for panel, (name, label, neutral) in zip(panels, _PANELS, strict=True):
             # Errors are in the columns sensitivity_error and position_error.
             error = table[f"{name.split('_')[0]}_error"]
             panel.axvline(neutral, color=canvas.FAINT, zorder=0)
@@ -127,10 +127,10 @@ class JudgeDisplay(canvas.TableDisplay):
             panel.set_xlabel(label, fontsize=9)
         if ax is not None or columns == 2:
             # Side by side, both panels have the same rows: names at one are enough.
-            found[1].set_yticklabels([])
+            panels[1].set_yticklabels([])
         if table["position_effect"].isna().all():
-            canvas.note(found[1], "no position effect was fitted", (0.5, 0.5))
-        return self._drawn(found)
+            canvas.note(panels[1], "no position effect was fitted", (0.5, 0.5))
+        return self._drawn(panels)
 
 
 def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.DataFrame:
@@ -165,7 +165,7 @@ def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.Da
     y = np.where(eta >= 0, sample.y[rows], 1.0 - sample.y[rows])
     p, weight = expit(np.abs(eta)), sample.weight[rows]
     order = np.argsort(p, kind="stable")
-    found = []
+    tables = []
     # At least five rows in a bin; the sizes of bins differ by one row at most.
     for part in np.array_split(order, min(n_bins, max(len(order) // 5, 1))):
         if len(part):
@@ -173,9 +173,9 @@ def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.Da
             mean = w @ y[part]
             # Sandwich error of a weighted mean: sqrt(sum w^2 (y - mean)^2), sum w = 1.
             error = np.sqrt((w**2) @ (y[part] - mean) ** 2)
-            found.append((w @ p[part], mean, error, len(part)))
+            tables.append((w @ p[part], mean, error, len(part)))
     columns = ["predicted", "observed", "standard_error", "rows"]
-    return pd.DataFrame(found, columns=columns).rename_axis("bin")
+    return pd.DataFrame(tables, columns=columns).rename_axis("bin")
 
 
 @dataclass(eq=False, repr=False)
@@ -261,10 +261,12 @@ class JudgeCalibrationDisplay(canvas.TableDisplay):
         """
         judges = self.calibration.index.get_level_values("judge").unique()
         columns = min(len(judges), 2 if canvas.is_narrow() else 3)
-        found = canvas.panels(len(judges), ax, n_rows=6, n_columns=columns, sharey=True)
+        panels = canvas.panels(
+            len(judges), ax, n_rows=6, n_columns=columns, sharey=True
+        )
         z = ndtri(0.5 + self.level / 2.0)
         for panel, judge, name in zip(
-            found, judges, canvas.shorten(judges.tolist(), _LONGEST), strict=True
+            panels, judges, canvas.shorten(judges.tolist(), _LONGEST), strict=True
         ):
             part = self.calibration.loc[judge]
             # The diagonal of perfect calibration; oriented rows have p >= 1/2.
@@ -277,8 +279,8 @@ class JudgeCalibrationDisplay(canvas.TableDisplay):
             panel.set_xlim(0.48, 1.02)
             panel.set_ylim(0.28, 1.04)
             panel.spines[["top", "right"]].set_visible(False)
-        for panel in found[::columns]:
+        for panel in panels[::columns]:
             panel.set_ylabel("observed share", fontsize=9)
-        for panel in found[-columns:]:
+        for panel in panels[-columns:]:
             panel.set_xlabel("predicted", fontsize=9)
-        return self._drawn(found)
+        return self._drawn(panels)

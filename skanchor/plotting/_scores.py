@@ -88,8 +88,8 @@ class LeaderboardDisplay(canvas.ResultDisplay):
             The display, drawn.
         """
         result = canvas.require(result, RankingResult)
-        board = result.leaderboard(level, scale, anchor)
-        return cls(board, level, Scale.of(scale, anchor)).plot(ax)
+        table = result.leaderboard(level, scale, anchor)
+        return cls(table, level, Scale.of(scale, anchor)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw scores with intervals, one row for each model.
@@ -105,17 +105,17 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         """
         board = self.board
         (ax,) = canvas.panels(1, ax, n_rows=len(board))
-        known = np.isfinite(board["standard_error"].to_numpy())
+        has_error = np.isfinite(board["standard_error"].to_numpy())
         is_new = board["is_new"].to_numpy()
         at = np.arange(len(board))
         # Mean score of the historical models, or score of the anchor.
         ax.axvline(self.scale.value, color=canvas.FAINT, zorder=0)
         kinds = [
-            (known & ~is_new, {"label": "historical", "color": canvas.OLD}),
-            (known & is_new, {"label": "new", "marker": "D"}),
+            (has_error & ~is_new, {"label": "historical", "color": canvas.OLD}),
+            (has_error & is_new, {"label": "new", "marker": "D"}),
         ]
         canvas.dots_of_kinds(ax, kinds, board["score"], at, xerr=canvas.arms(board))
-        canvas.not_determined(ax, at[~known], board[~known], self.scale.digits)
+        canvas.not_determined(ax, at[~has_error], board[~has_error], self.scale.digits)
         canvas.name_axis(ax, board.index.tolist(), is_new)
         self._write_rank_sets(ax)
         unit = "logits" if self.scale.name == "logit" else "Elo points"
@@ -251,15 +251,18 @@ class ContrastDisplay(canvas.ResultDisplay):
         (ax,) = canvas.panels(1, ax, n_rows=len(table) + 2)
         at = np.arange(len(table))
         ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
-        known = np.isfinite(table[["low", "high"]].to_numpy()).all(axis=1)
+        has_limits = np.isfinite(table[["low", "high"]].to_numpy()).all(axis=1)
         hollow = {"marker": "D", "markerfacecolor": "white", "label": "not decided"}
         kinds = [
-            (known & self.decided, {"marker": "D", "label": "decided, all together"}),
-            (known & ~self.decided, hollow),
+            (
+                has_limits & self.decided,
+                {"marker": "D", "label": "decided, all together"},
+            ),
+            (has_limits & ~self.decided, hollow),
         ]
         xerr = canvas.arms(table, "difference")
         canvas.dots_of_kinds(ax, kinds, table["difference"], at, xerr=xerr)
-        canvas.not_determined(ax, at[~known], table[~known])
+        canvas.not_determined(ax, at[~has_limits], table[~has_limits])
         canvas.name_axis(ax, table.index.tolist(), self.contrasts.get("is_new"))
         ax.tick_params(axis="x", top=False, labeltop=False)
         (name,) = canvas.shorten([self.model])

@@ -135,14 +135,11 @@ class FittedRows:
             why = "a plug-in, debiaser='passthrough', has no errors"
         elif self.sample.X.has_contexts:
             why = "with contexts a row counts for several scores of a model"
-        elif in_closed_form:
-            labels = ["people", *self.sample.X.judges.tolist()]
-            learners = zip(labels, debiaser.learners_, strict=True)
-            for label in [label for label, one in learners if one.inner][:1]:
-                why = (
-                    f"the learner of {label} has no linear span, so that the "
-                    "information of further rows is not known"
-                )
+        elif in_closed_form and not debiaser.weighing_.has_spans:
+            why = (
+                "a bias learner has no linear span, so that the information of further "
+                "rows is not known"
+            )
         if why or debiaser is None:
             raise BattlesError(
                 f"{what} cannot be computed: {why}. Fit an AnchorPipeline without it."

@@ -62,7 +62,9 @@ class Design(Answer):
     budget, spent : float
         The money available, and the cost of the rows of the table.
     floor : float
-        Smallest share of each judge in the spend on verdicts.
+        Smallest share of each offered judge in the spend on verdicts: .1 with item
+        effects, as their correlation between judges is estimated from few models, and
+        0 without.
     level : float
         Confidence level.
 
@@ -86,7 +88,6 @@ def design(
     budget: float,
     costs: Mapping[Any, float],
     targets: str | Sequence[Any] = "scores",
-    floor: float | None = None,
     level: float = 0.95,
 ) -> Design:
     """What to buy next: rows on new models that lower their errors most.
@@ -103,10 +104,6 @@ def design(
         What should become more precise: the scores of the new models, or a list of new
         models and of pairs (new model, other model). The sum of the variances is
         minimised.
-    floor : float, optional
-        Smallest share of each offered judge in the spend on verdicts. None means .1
-        with item effects, because their correlation between judges is estimated from
-        few models, and 0 without.
     level : float, default=0.95
         Confidence level of the half widths and of what counts as separated.
 
@@ -135,7 +132,9 @@ def design(
     level, plan = check_level(level), result.plan
     prices = _prices(plan, costs, budget)
     judges = [m for m in prices if m != PEOPLE]
-    floor = _floor(plan, len(judges), floor)
+    # The correlations of item effects between judges are estimated from few models.
+    has_floor = plan.fit.layout.has_item_effects
+    floor = min(FLOOR, 0.5 / max(len(judges), 1)) * has_floor
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
     kinds, offered = plan.kinds, plan.offered(models, list(prices))
@@ -145,15 +144,18 @@ def design(
             "model with features."
         )
     wanted, source = plan.targets(pairs), kinds.source[offered]
-    each = np.array([prices[m] for m in source.tolist()])
-    spend, gap = _allocated(plan, wanted, offered, each, budget, floor)
-    rows, labels = round_to_budget(spend, each, budget), np.array(plan.models, object)
+    unit_price = np.array([prices[m] for m in source.tolist()])
+    spend, gap = _allocated(plan, wanted, offered, unit_price, budget, floor)
+    rows, labels = (
+        round_to_budget(spend, unit_price, budget),
+        np.array(plan.models, object),
+    )
     table = pd.DataFrame(
         {
             "source": np.array(plan.sources, dtype=object)[source],
             "opponent": labels[kinds.opponent[offered]],
             "rows": rows,
-            "spend": rows * each,
+            "spend": rows * unit_price,
             "gain": kinds.gains(plan.weights(wanted))[offered],
         },
         index=pd.Index(labels[kinds.model[offered]], name="model", dtype=object),
@@ -162,11 +164,11 @@ def design(
     table = table[table["rows"] > 0]
     # Half widths now, with the design, and with the money spent evenly.
     more: dict[str, Any] = {"now": 0.0, "design": kinds.information(rows, offered)}
-    for way, some in (("verdicts", judges), ("votes", [PEOPLE])):
-        if some and prices.keys() >= set(some):
+    for way, sources in (("verdicts", judges), ("votes", [PEOPLE])):
+        if sources and prices.keys() >= set(sources):
             # Information for a unit of money, divided evenly over models and sources.
-            price = len(models) * float(np.mean([prices[m] for m in some]))
-            units = [plan.evenly(one, some) for one in models]
+            price = len(models) * float(np.mean([prices[m] for m in sources]))
+            units = [plan.evenly(one, sources) for one in models]
             more[way] = budget / price * np.sum(units, axis=0)
     half = pd.DataFrame(
         {way: wanted.half_widths(plan.weights(wanted, one), level)
@@ -189,22 +191,21 @@ def design(
 
 def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, float]:
     """Cost of a row by source; refuse what is no cost, of no source, or too high."""
-    known = [plan.sources[m] for m in sorted(plan.solution.grams)]
+    names = [plan.sources[m] for m in sorted(plan.solution.grams)]
     named = dict(costs) if isinstance(costs, Mapping) else {}
-    if EVERY_JUDGE in named and EVERY_JUDGE not in known:
-        each = named.pop(EVERY_JUDGE)
-        named = {one: each for one in known if one != HUMAN} | named
+    if EVERY_JUDGE in named and EVERY_JUDGE not in names:
+        price = named.pop(EVERY_JUDGE)
+        named = {one: price for one in names if one != HUMAN} | named
     if not named:
         raise BattlesError(
             "costs must map sources to the cost of a row, as in "
-            f"{{{known[-1]!r}: 0.02}}, got {costs!r}."
+            f"{{{names[-1]!r}: 0.02}}, got {costs!r}."
         )
-    check_labels(named, known, "sources of rows")
+    check_labels(named, names, "sources of rows")
     for label, cost in named.items():
         if not is_number(cost) or not 0.0 < cost < np.inf:
             raise BattlesError(
-                f"The cost of a row of {label!r} must be a number above zero, got "
-                f"{cost!r}."
+                f"The cost of {label!r} must be a number above zero, got {cost!r}."
             )
     least = min(named.values())
     if not is_number(budget) or not least <= budget < np.inf:
@@ -213,19 +214,6 @@ def _prices(plan: Plan, costs: Mapping[Any, float], budget: Any) -> dict[int, fl
             f"cheapest row costs {least:g}."
         )
     return {plan.sources.index(one): float(cost) for one, cost in named.items()}
-
-
-def _floor(plan: Plan, n_judges: int, floor: float | None) -> float:
-    """Smallest share of each judge that is offered; refuse what is none."""
-    most = 1.0 / max(n_judges, 1)
-    if floor is None:
-        return min(FLOOR, 0.5 * most) * plan.fit.layout.has_item_effects
-    if not is_number(floor) or not 0.0 <= floor <= most:
-        raise BattlesError(
-            "floor must be a number between 0 and 1 over the number of judges that are "
-            f"offered ({n_judges}), got {floor!r}."
-        )
-    return float(floor)
 
 
 def _allocated(
@@ -352,7 +340,9 @@ def _target_pairs(plan: Plan, targets: str | Sequence[Any]) -> list[tuple[Any, A
             "targets must be 'scores' or a list of new models and of pairs (model, "
             f"opponent), got {targets!r}."
         )
-    pairs = [each if isinstance(each, tuple) else (each, None) for each in targets]
+    pairs = [
+        target if isinstance(target, tuple) else (target, None) for target in targets
+    ]
     for model, opponent in pairs:
         determined_models(result, model)
         others = [None, *(one for one in plan.models if one != model)]

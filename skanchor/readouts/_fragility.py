@@ -125,8 +125,8 @@ class Fragility(Answer):
         if not keys:
             raise KeyError(f"There is no statement on {model!r} and {opponent!r}.")
         number = self.table["k"].fillna(np.inf)
-        found: pd.DataFrame = self.dropped[min(keys, key=lambda key: number[key])]
-        return found
+        table: pd.DataFrame = self.dropped[min(keys, key=lambda key: number[key])]
+        return table
 
 
 def fragility(
@@ -204,8 +204,8 @@ def fragility(
     """
     for name, value in (("goal", goal), ("rows", rows), ("by", by)):
         if value not in CHOICES[name]:
-            known = list(CHOICES[name])
-            raise ValueError(f"{name} must be one of {known}, got {value!r}.")
+            choices = list(CHOICES[name])
+            raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
     check_level(level)
     check_is_fitted(anchor)
     result, inference = anchor.result_, anchor._inference
@@ -220,7 +220,7 @@ def fragility(
         origin = _rows_of_fit(anchor, X, y, sample_weight, groups)
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
-    found: dict[tuple[Any, Any], dict[str, Any]] = {}
+    answers: dict[tuple[Any, Any], dict[str, Any]] = {}
     dropped: dict[tuple[Any, Any], pd.DataFrame] = {}
     with limited_threads(1):
         for pair in _pairs(result, model, opponent):
@@ -232,9 +232,9 @@ def fragility(
             if X is not None:
                 search.search()
                 search.confirm(partial(refit, anchor))
-            found[pair] = search.row
+            answers[pair] = search.row
             dropped[pair] = _listed_rows(search, cells.rows, origin)
-    table = table_by(["model", "opponent"], found)
+    table = table_by(["model", "opponent"], answers)
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
     details = {"goal": goal, "source": rows, "by": by, "dropped": dropped}
     return Fragility(table, tuple(_sentences(table, goal, rows, by)), details)
@@ -244,11 +244,11 @@ def _pairs(
     result: AnchorResult, model: Hashable | None, opponent: Hashable | None
 ) -> list[tuple[Any, Any]]:
     """Pairs of a new model and an opponent; refuse what has no statement."""
-    models, known = determined_models(result, model), result.models.tolist()
+    models, all_models = determined_models(result, model), result.models.tolist()
     lost = result.models[result.unbounded].tolist()
-    others = [one for one in known if one not in lost]
+    others = [one for one in all_models if one not in lost]
     if opponent is not None:
-        check_labels([opponent], known, "models")
+        check_labels([opponent], all_models, "models")
         others = [opponent]
     # A refit needs all new models.
     needed = [*result.models[result.is_new], *others]
@@ -271,15 +271,15 @@ def _rows_of_fit(
     """Row of the table of each row that was fitted; refuse another table."""
     rules = RowRules.of(anchor)
     with WarningLog():
-        given = anchor._admitted(X, y, sample_weight, groups)
-        sample = rules.apply(given, may_warn=False)
+        admitted = anchor._admitted(X, y, sample_weight, groups)
+        sample = rules.apply(admitted, may_warn=False)
     fitted = anchor._inference.cells.rows
     if len(sample) != len(fitted) or sample.digest != fitted.digest:
         raise BattlesError(
-            f"These {len(given):,} rows are not those that this pipeline was fitted "
+            f"These {len(admitted):,} rows are not those that this pipeline was fitted "
             "on: give the X, y, sample_weight and groups of fit, in the same order."
         )
-    origin: Indices = given.copies if rules.counts else np.arange(len(given))
+    origin: Indices = admitted.copies if rules.counts else np.arange(len(admitted))
     return origin
 
 
@@ -300,12 +300,12 @@ def refit(anchor: AnchorPipeline, gone: Indices) -> AnchorResult | None:
             if len(inference.admitted.X.judges) < len(anchor.judges_):
                 # One has too few rows left.
                 return None
-            found = inference.result(inference.fit_with(result.fitted.items))
+            refitted = inference.result(inference.fit_with(result.fitted.items))
     except (BattlesError, np.linalg.LinAlgError):
         return None
-    error = found.all_standard_errors.reindex(result.models)
+    error = refitted.all_standard_errors.reindex(result.models)
     lost = ~np.isfinite(error) & np.isfinite(result.all_standard_errors)
-    return None if lost.any() else found
+    return None if lost.any() else refitted
 
 
 # -------------------------------------------------------------------------- the answer
@@ -323,9 +323,8 @@ def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
         },
         index=pd.Index(origin[at], name="row"),
     )
-    count = table.groupby(level="row").size()
     first = table[~table.index.duplicated()]
-    return first.assign(count=count.reindex(first.index))
+    return first.assign(count=table.groupby(level="row").size())
 
 
 def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[str]:

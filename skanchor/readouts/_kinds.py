@@ -73,13 +73,15 @@ class Kinds:
         for m in sorted(solution.grams):
             size = 2 + fit.layout.widths[m]
             seen = _seen(fit, [part for part in rows if part.source == m])
-            found = {
+            unit_of = {
                 pair: seen[pair] if pair in seen else _expected(fitted, fit, m, *pair)
                 for pair in pairs
             }
-            known = {pair: unit for pair, unit in found.items() if unit is not None}
-            codes += [(m, *pair) for pair in known]
-            units[m] = np.array(list(known.values())).reshape(-1, size, size)
+            informed = {
+                pair: unit for pair, unit in unit_of.items() if unit is not None
+            }
+            codes += [(m, *pair) for pair in informed]
+            units[m] = np.array(list(informed.values())).reshape(-1, size, size)
         source, model, opponent = np.array(codes, dtype=np.intp).reshape(-1, 3).T
         return cls(fit, solution.information.at, source, model, opponent, units)
 
@@ -112,7 +114,7 @@ class Kinds:
 
         It is ``E[V a^2]``, for the Riesz weight a of the row, (n_kinds,).
         """
-        n, found = self.fit.layout.n_items, np.zeros(len(self))
+        n, gains = self.fit.layout.n_items, np.zeros(len(self))
         values = np.zeros((self.fit.layout.size, weights.shape[1]))
         values[self.at] = weights
         for m, unit in self.units.items():
@@ -120,8 +122,8 @@ class Kinds:
             z = np.empty((*unit.shape[:2], weights.shape[1]))
             z[:, 0] = local[self.model[mine]] - local[self.opponent[mine]]
             z[:, 1:] = local[n:]
-            found[mine] = np.sum((unit @ z) * z, axis=(1, 2))
-        return found
+            gains[mine] = np.sum((unit @ z) * z, axis=(1, 2))
+        return gains
 
 
 def _seen(fit: Fit, parts: Sequence[SourceRows]) -> dict[tuple[int, int], Array]:
@@ -139,8 +141,8 @@ def _seen(fit: Fit, parts: Sequence[SourceRows]) -> dict[tuple[int, int], Array]
             ((part.left, part.right), z),
             ((part.right, part.left), z * turned),
         ):
-            found, at = np.unique(np.stack(pair), axis=1, return_inverse=True)
-            for number, (i, j) in enumerate(found.T.tolist()):
+            pairs, at = np.unique(np.stack(pair), axis=1, return_inverse=True)
+            for number, (i, j) in enumerate(pairs.T.tolist()):
                 rows = at.ravel() == number
                 gram = columns[rows].T @ (value[rows, None] * columns[rows])
                 before = total.get((i, j), (0.0, 0.0))
@@ -191,14 +193,14 @@ def _drawn_pairs(
                     X.features_right[rows & (X.right == item)],
                 ]
             )
-            found = values[np.isfinite(values).all(axis=1)]
-            if len(found):
+            pairs = values[np.isfinite(values).all(axis=1)]
+            if len(pairs):
                 break
         else:
             return None
-        chosen = np.linspace(0, len(found) - 1, min(DRAWS, len(found))).astype(int)
+        chosen = np.linspace(0, len(pairs) - 1, min(DRAWS, len(pairs))).astype(int)
         # In an order of their own, so that that of the rows does not matter.
-        sides.append(found[np.lexsort(found.T)][chosen])
+        sides.append(pairs[np.lexsort(pairs.T)][chosen])
     left, right = sides
     tiled = np.tile(right, (len(left), 1))
     return FeaturePairs(np.repeat(left, len(right), axis=0), tiled, X.feature_names)

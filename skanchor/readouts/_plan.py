@@ -144,10 +144,10 @@ class Plan:
         gram, number = np.zeros((size, size)), np.zeros(n)
         for part in self.rows:
             if part.source == source:
-                own = part[(part.left == code) | (part.right == code)]
-                gram += own.information(own.weight, self.fit.probabilities(own))
-                opponent = np.where(own.left == code, own.right, own.left)
-                number += np.bincount(opponent, own.count, n)
+                rows = part[(part.left == code) | (part.right == code)]
+                gram += rows.information(rows.weight, self.fit.probabilities(rows))
+                opponent = np.where(rows.left == code, rows.right, rows.left)
+                number += np.bincount(opponent, rows.count, n)
         at = self.solution.information.at
         return self.fit.information([(source, gram)])[at[:, None], at], number
 
@@ -167,12 +167,15 @@ class Plan:
         prior[effects, effects] = self.fit.precision[effects, effects]
         vectors = np.asarray((layout.targets @ coefficients)[at])
         factors = np.ones((2, len(pairs)))
-        found = Targets(vectors, prior[at[:, None], at], factors, result)
+        targets = Targets(vectors, prior[at[:, None], at], factors, result)
         # Where item effects leave no error, any factor will do.
         _, variance, items = result.combinations(reported)
-        parts, expected = (variance - items, items), found.parts(self.weights(found))
+        parts, expected = (
+            (variance - items, items),
+            targets.parts(self.weights(targets)),
+        )
         np.divide(parts, expected, out=factors, where=expected > 0)
-        return found
+        return targets
 
     def weights(self, targets: Targets, more: Array | float = 0.0) -> Array:
         """Weights of targets, with further information added to the matrix."""
@@ -203,14 +206,14 @@ class Plan:
         # are M^-1 L - (n - 1) M^-1 F (I + (n - 1) G)^-1 F' M^-1 L, with G = F' M^-1 F.
         # In the eigenvectors of G the inverse is a division.
         sizes, directions = np.linalg.eigh(unit)
-        some = sizes > ROUNDING * sizes.max(initial=0.0)
-        root = directions[:, some] * np.sqrt(sizes[some])
+        is_large = sizes > ROUNDING * sizes.max(initial=0.0)
+        root = directions[:, is_large] * np.sqrt(sizes[is_large])
         system = SymmetricSystem.of(self.solution.information.matrix + more + unit)
         one, of_root = system.solve(targets.vectors), system.solve(root)
         values, vectors = np.linalg.eigh(root.T @ of_root)
         # Directions in which a row says nothing, but for rounding.
-        some = values > ROUNDING * values.max(initial=0.0)
-        values, vectors = values[some], vectors[:, some]
+        is_large = values > ROUNDING * values.max(initial=0.0)
+        values, vectors = values[is_large], vectors[:, is_large]
         change, size = of_root @ vectors, vectors.T @ (root.T @ one)
 
         def weights(n: float) -> Array:

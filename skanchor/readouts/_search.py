@@ -127,10 +127,8 @@ class Dropping:
         }[rows]
         places = np.flatnonzero(chosen & sample.counts & np.isfinite(X.logits()))
         if not len(places):
-            what = {"human": "human vote", "arrival": f"verdict on {list(models)}"}
             raise BattlesError(
-                f"rows={rows!r}: the fit has no {what.get(rows, 'such row')} that "
-                "could be dropped."
+                f"rows={rows!r}: the fit has no such row that could be dropped."
             )
         units, share = np.arange(len(places)), MOST
         kind = np.where(X.is_human, VOTES, np.where(arrives, ARRIVALS, OTHER_VERDICTS))

@@ -132,19 +132,19 @@ def _exchange(
     without = -np.sum([seen[m] for m in judges], axis=0)
     votes_alone, now = votes(without), plan.weights(target)
     together = [judges] if len(judges) > 1 else []
-    for some in [*([m] for m in judges), *together]:
-        own = np.sum([seen[m] for m in some], axis=0)
-        endless = np.sum([verdict[m] for m in some], axis=0)
-        n = sum(n_rows[m] for m in some)
-        following = own / n if n else endless / len(some)
+    for group in [*([m] for m in judges), *together]:
+        total = np.sum([seen[m] for m in group], axis=0)
+        endless = np.sum([verdict[m] for m in group], axis=0)
+        n = sum(n_rows[m] for m in group)
+        following = total / n if n else endless / len(group)
         gains = ((now.T @ one @ now).item() for one in (following, vote))
         row = {"verdicts": n, "replaces": np.nan, "alone": np.nan}
         if n:
-            row["replaces"] = votes(-own)(now)
-            row["alone"] = votes_alone(plan.weights(target, without + own))
+            row["replaces"] = votes(-total)(now)
+            row["alone"] = votes_alone(plan.weights(target, without + total))
         row["next_verdict"] = next(gains) / next(gains)
         row["never_more"] = votes_alone(plan.limit(target, endless, without))
-        yield (model, plan.sources[some[0]] if len(some) == 1 else ALL_JUDGES), row
+        yield (model, plan.sources[group[0]] if len(group) == 1 else ALL_JUDGES), row
 
 
 def _of_worth(table: pd.DataFrame) -> Iterator[str]:
@@ -241,9 +241,9 @@ def outlook(
     ['votes', 'verdicts', 'both']
     """
     level, plan = check_level(level), result.plan
-    asked = [] if widths is None else np.ravel(np.array(widths, dtype=object)).tolist()
-    good = all(is_number(each) and 0.0 < each < np.inf for each in asked)
-    if not good or (widths is not None and not asked):
+    chosen = [] if widths is None else np.ravel(np.array(widths, dtype=object)).tolist()
+    good = all(is_number(width) and 0.0 < width < np.inf for width in chosen)
+    if not good or (widths is not None and not chosen):
         raise BattlesError(
             "widths must be half widths in logits above zero, as in [0.2, 0.1], got "
             f"{widths!r}."
@@ -264,14 +264,14 @@ def outlook(
         now = half(plan.weights(target))
         limits[label] = {"now": now, **ends}
         along = {way: plan.along(target, unit) for way, unit in units.items()}
-        for wanted in asked or [round(share * now, 3) for share in SHARES]:
+        for wanted in chosen or [round(share * now, 3) for share in SHARES]:
             until = {way: rows_until(one, half, wanted) for way, one in along.items()}
             rows[label, wanted] = until
-    known = table_by(["model"], limits)
+    table = table_by(["model"], limits)
     return Outlook(
         table_by(["model", "width"], rows),
-        tuple(_of_outlook(known, level)),
-        {"limits": known, "level": level},
+        tuple(_of_outlook(table, level)),
+        {"limits": table, "level": level},
     )
 
 

@@ -27,7 +27,7 @@ FLEXIBLE = {
     "tree": BoostedBias(DecisionTreeRegressor(max_depth=3), max_rounds=10),
 }
 if find_spec("torch") and find_spec("skorch"):
-    FLEXIBLE["network"] = NetworkBias(max_epochs=2, module__width=8)
+    FLEXIBLE["network"] = NetworkBias(max_epochs=2, module__width=8, alpha=0.1)
 
 
 def of(learners):

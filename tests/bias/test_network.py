@@ -209,7 +209,7 @@ def test_divergence_names_judge_and_loss():
 def test_a_pipeline_of_networks():
     data = simulate_battles(1200, 120, n_models=4, n_judges=2, random_state=3)
     anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(quick()), cv=2, random_state=0
+        calibrator=JudgeCalibrator(quick(alpha=1.0)), cv=2, random_state=0
     ).fit(data.X, data.y)
     assert isinstance(anchor.calibrator_.biases_["judge-1"], BiasLearner)
     assert abs(anchor.scores_.iloc[0] - 0.5) < 4 * anchor.standard_errors_.iloc[0]

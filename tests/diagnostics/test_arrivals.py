@@ -36,7 +36,7 @@ def checked(X, y, anchor):
     known = PipelineFit.of(
         Sample.admit(X, y), anchor.calibrator_, covariance=X.item_covariance
     )
-    noise = known.without_item_effects().dispersions(without_items=True)
+    noise = noise_of(X, y, anchor)
     sums = FitSums.of(known.fit, known.sources, X.order, noise)
     return check_arrivals(X.models, X.judges, known.fit, sums)
 

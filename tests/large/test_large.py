@@ -117,8 +117,9 @@ def memory_and_batches(folder, anchor, old, **settings):
     return large, same
 
 
-@pytest.mark.parametrize("prompts", [False, True])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    ("name", "prompts"), [("features", False), *((name, True) for name in SETTINGS)]
+)
 def test_placed_is_fitted_is_larger_than_memory(name, prompts, tmp_path):
     """With groups, item effects, position effects and several new models."""
     old, late = rows(prompts=prompts)

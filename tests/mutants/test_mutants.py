@@ -1,8 +1,12 @@
 """Every fault is named once and still has a text to patch."""
 
+from pathlib import Path
+
 from mutants.faults import all_faults
 
-FAULTS = all_faults()
+import skanchor
+
+FAULTS, PACKAGE = all_faults(), Path(skanchor.__file__).parent
 
 
 def test_names_are_unique():
@@ -12,4 +16,4 @@ def test_names_are_unique():
 
 def test_patches_apply():
     for fault in FAULTS:
-        assert fault.patched() and len(fault.lines()), fault.name
+        assert fault.patched(PACKAGE) and len(fault.lines(PACKAGE)), fault.name

@@ -311,8 +311,7 @@ def over_the_edge(figure):
     return np.maximum(over, 0.0).round(2).tolist()
 
 
-@pytest.mark.parametrize("width", [4.6, 6.4])
-@pytest.mark.parametrize("n", [5, 60])
+@pytest.mark.parametrize(("n", "width"), [(5, 4.6), (60, 6.4)])
 @pytest.mark.parametrize("display", [LeaderboardDisplay, ContrastDisplay])
 def test_nothing_is_cut_off(display, n, width):
     result = result_of(n, unbounded=[0], names=long_names(n))
@@ -333,10 +332,9 @@ def long_named():
 
 @pytest.mark.parametrize("display", [ItemDeviationDisplay, *OF_PIPELINES])
 def test_nothing_of_a_pipeline_is_cut_off(display, long_named):
-    for width in (4.6, 6.4):
-        with matplotlib.rc_context({"figure.figsize": (width, 5.0)}):
-            figure = display.from_estimator(long_named).figure_
-        assert not any(over_the_edge(figure)), width
+    with matplotlib.rc_context({"figure.figsize": (4.6, 5.0)}):
+        figure = display.from_estimator(long_named).figure_
+    assert not any(over_the_edge(figure))
 
 
 def test_cost_is_the_half_width_of_designs(anchor):

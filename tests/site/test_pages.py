@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import skanchor
 from skanchor.io._layouts import LAYOUTS
 
+PACKAGES = Path(skanchor.__file__).parents[1]
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 if not (DOCS / "_ext").exists():
@@ -46,7 +48,9 @@ def broken(page, text):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, place = target.partition("#")
-        file = ROOT / os.path.normpath(os.path.join(os.path.dirname(page), path))
+        name = os.path.normpath(os.path.join(os.path.dirname(page), path))
+        # The package may be installed, and not in this tree.
+        file = (PACKAGES if name.startswith("skanchor") else ROOT) / name
         if path and not file.exists():
             yield target
         elif place:
