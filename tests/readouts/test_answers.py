@@ -29,7 +29,7 @@ EVERY = "favour", "family", "sizes", "intervals", *PLANS, "fragility", "influenc
 def table():
     """Two new models, verdicts between them, and some votes on them."""
     data = simulate_battles(
-        1400, 0, n_models=7, n_judges=2, n_human=760, item_sd=0.3, random_state=0
+        1400, 0, n_models=7, n_judges=2, n_human=760, item_sd=0.3, random_state=1
     )
     X = data.X.replace({"model-06": FIRST, "model-07": SECOND})
     n_new = X[["model_a", "model_b"]].isin([FIRST, SECOND]).sum(axis=1)
