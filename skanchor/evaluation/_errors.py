@@ -19,7 +19,7 @@ from skanchor._battles.labels import positions
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.pipeline_fit import carried
 from skanchor._model.influence import residuals, row_influence
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
@@ -45,7 +45,7 @@ class DifferenceErrors:
         X = X.with_columns(scores=human.scores_for(X.models))
         fit, (votes, *_) = carried(X), source_rows(sample.with_battles(X))
         gram = votes.information(votes.weight, fit.probabilities(votes))
-        weights = RieszWeights.solve(fit, [(votes.source, gram)], fit.precision)
+        weights = Information.of(fit, [(votes.source, gram)], fit.precision).weights()
         influence = row_influence(weights, votes, residuals(weights, votes))
         # Only its direction is read, which is the same whatever the score is less.
         self._of_votes = self._in_parts(influence, votes.rows)
@@ -87,12 +87,11 @@ class DifferenceErrors:
         judged = self._in_parts(total, rows)
         X, known = self.sample.X, debiaser.solution_.item_errors
         items = np.zeros((len(X.judges), len(X.models)))
-        if known is not None:
-            at = np.ix_(
-                positions(debiaser.judges_, X.judges),
-                positions(debiaser.models_, X.models),
-            )
-            items[at] = known[..., debiaser.models_.tolist().index(model)]
+        if known.size:
+            judges = positions(debiaser.judges_, X.judges)
+            models = positions(debiaser.models_, X.models)
+            target = debiaser.models_.tolist().index(model)
+            items[np.ix_(judges, models)] = known[..., target]
         human = self._of_votes[:, X.models.tolist().index(model)]
         # Reported errors may be larger: where judges disagree about the model, by the
         # inflation of the item part, or where errors allow for raters.
