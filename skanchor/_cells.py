@@ -24,7 +24,7 @@ MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
 
 LOOK = 4096
-"""Rows looked at to see whether many are equal."""
+"""First rows, which show whether any are equal."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -106,26 +106,11 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     columns += [mark for mark in marks if mark is not None]
     columns += [X.left, X.right, X.judge, X.order]
     most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
-    if len(sample) > most and not _many_equal(columns):
+    # Of a table that would be cells, thousands of rows have equal ones among them.
+    some = [column[:LOOK] for column in columns]
+    if len(sample) > most and len(number_rows(*some).first) == len(some[0]):
         return None
     if not X.features_complete:
         return None
     equal = number_rows(*columns)
     return equal if len(equal.first) <= most else None
-
-
-def _many_equal(columns: list[NDArray[Any]]) -> bool:
-    """Whether as many of some rows are equal as of a table that would be cells."""
-    n_rows = len(columns[0])
-    looked_at = np.random.default_rng(0).choice(
-        n_rows, min(n_rows, LOOK), replace=False
-    )
-    # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
-    needed = (1.0 / MOST_SHARE - 1.0) * len(looked_at) * (len(looked_at) - 1) / n_rows
-    # Rows that are equal are so in each column: most tables differ in the first, and
-    # the others are then not even read.
-    for chosen in (columns[:1], columns):
-        size = number_rows(*(column[looked_at] for column in chosen)).size
-        if (size * (size - 1)).sum() < needed:
-            return False
-    return True

@@ -131,17 +131,6 @@ def warn_of_data(
     warn(category(message, code=code, subject=subject), stacklevel=4)
 
 
-def warn_of(
-    sentences: Mapping[str, tuple[type[SkanchorWarning], str]],
-    code: str,
-    subject: Iterable[Any] = (),
-    **facts: Any,
-) -> None:
-    """Warn in the words that a table has for a code, its braces filled with facts."""
-    category, text = sentences[code]
-    warn(category(text.format(**facts), code=code, subject=subject))
-
-
 _unheard: ContextVar[tuple[type[Warning], ...]] = ContextVar("unheard", default=())
 
 

@@ -405,12 +405,9 @@ class Comparisons:
         """Return the rows with these features in this order; NaN for absent ones."""
         if names == self.feature_names:
             return self
-        # Absent features pick the column of NaN that is appended at the end.
-        column_of = {name: k for k, name in enumerate(self.feature_names)}
-        at = [column_of.get(name, len(column_of)) for name in names]
-        absent = np.full((len(self), 1), np.nan)
+        old, new = as_objects(self.feature_names), as_objects(names)
         left, right = (
-            np.hstack([side, absent]).take(at, axis=1)
+            np.ascontiguousarray(align(side, old, new, axis=1))
             for side in (self.features_left, self.features_right)
         )
         return self.with_columns(

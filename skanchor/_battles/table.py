@@ -21,12 +21,7 @@ from skanchor._battles.features import (
     stems_of,
     without_declaration,
 )
-from skanchor._battles.labels import (
-    HUMAN,
-    code_ids,
-    factorize,
-    sorted_labels,
-)
+from skanchor._battles.labels import HUMAN, code_ids, factorize, sorted_labels
 from skanchor._battles.rows import constant
 from skanchor._checks import check_unmasked
 from skanchor.exceptions import BattlesError

@@ -18,7 +18,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtr
 
-from skanchor._battles.labels import label_index
 from skanchor._diagnostics.sums import N_TESTED, FitSums
 from skanchor._model.fit import Fit
 from skanchor._model.layout import without_rounding
@@ -122,8 +121,8 @@ def check_arrivals(
     scales[widened, -1] = np.sqrt(chi2[widened] / df[widened])
     return ArrivalCheck(
         table,
-        pd.DataFrame(scales, label_index(models, "model"), _OF_MODELS.copy()),
-        fitted.table(curves, models, label_index(judges, "judge")),
+        pd.DataFrame(scales, pd.Index(models, name="model"), _OF_MODELS.copy()),
+        fitted.table(curves, models, pd.Index(judges, name="judge")),
     )
 
 

@@ -13,7 +13,6 @@ from scipy.special import expit, logit
 
 from skanchor._battles import HUMAN, Comparisons, align
 from skanchor._battles.checks import graded_in_part, graded_verdicts
-from skanchor._battles.labels import label_index
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics.arrivals import ArrivalCheck
 from skanchor._diagnostics.report import Diagnostics
@@ -128,7 +127,7 @@ def diagnose(
         }
         historical = _historical(X, sums, solution, btl, is_joint)
         style = _style(X, solution, btl.bias_)
-    table = pd.DataFrame(models, label_index(X.models, "model"), dtype=np.float64)
+    table = pd.DataFrame(models, pd.Index(X.models, name="model"), dtype=np.float64)
     table[largest == 0] = np.nan
     ridge_share = 1.0
     if btl.alpha:
@@ -142,7 +141,7 @@ def diagnose(
         arrivals,
         scale_z=1.0 / solution.scale_error if solution.scale_error else np.nan,
         ridge_share=ridge_share,
-        historical=pd.DataFrame(historical, label_index(X.models, "model"))[old],
+        historical=pd.DataFrame(historical, pd.Index(X.models, name="model"))[old],
         # A stored history has no rows, so that its ties cannot be counted.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
         style=style,
@@ -244,7 +243,7 @@ def _item_effects(X: Comparisons, solution: Solution) -> pd.DataFrame:
         error = np.sqrt(solution.item_effect_variances)
         values = np.column_stack([X.deviations.ravel(), error.ravel()])
     names = ["judge", "model"]
-    labels: Any = [label_index(X.judges, names[0]), label_index(X.models, names[1])]
+    labels: Any = [pd.Index(X.judges, name=names[0]), pd.Index(X.models, name=names[1])]
     index = pd.MultiIndex(labels, list(at), names=names)
     return pd.DataFrame(values, index, ["deviation", "standard_error"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import FeaturePairs
-from skanchor._battles.labels import label_index
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.layout import PEOPLE
@@ -27,41 +25,10 @@ TAIL = 0.01
 """Share of the responses beyond either end of the range that is shown."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class JudgeErrors:
-    """Covariance of the parameters of one judge, with the scores taken as known.
+def judge_errors(sample: Sample, calibrator: JudgeCalibrator) -> dict[Any, Array]:
+    """Covariance of the parameters of each judge, from its historical rows.
 
-    Where item effects are reported, they are integrated out.
-
-    Attributes
-    ----------
-    learner : learner
-        Fitted to the judge.
-    covariance : ndarray of shape (n_parameters, n_parameters)
-        Of the sensitivity, the position effect where there is one, and the coefficients
-        of the learner's last stage.
-    position_effect : float
-        Standard error of the position effect; NaN where there is none.
-    """
-
-    learner: Any
-    covariance: Array
-    position_effect: float
-
-    def contrast(self, pairs: FeaturePairs) -> Array:
-        """Standard errors of bias contrasts; NaN for a learner without coefficients."""
-        stage = last_stage(self.learner, pairs, np.ones(len(pairs)))
-        if stage is None:
-            return np.full(len(pairs), np.nan)
-        at = slice(len(self.covariance) - len(stage.coef), None)
-        variance = np.sum(
-            stage.columns @ self.covariance[at, at] * stage.columns, axis=1
-        )
-        return np.sqrt(np.maximum(variance, 0.0))
-
-
-def judge_errors(sample: Sample, calibrator: JudgeCalibrator) -> dict[Any, JudgeErrors]:
-    """Errors of the parameters of each judge, from its historical rows.
+    Scores are taken as known. Where item effects are reported, they are integrated out.
 
     Parameters
     ----------
@@ -72,7 +39,9 @@ def judge_errors(sample: Sample, calibrator: JudgeCalibrator) -> dict[Any, Judge
 
     Returns
     -------
-    dict of label to JudgeErrors
+    dict of label to ndarray of shape (n_parameters, n_parameters)
+        Of the sensitivity, the position effect where there is one, and the coefficients
+        of the last stage of the learner.
     """
     X, covariance = sample.X, sample.X.item_covariance
     if covariance is not None:
@@ -95,9 +64,7 @@ def judge_errors(sample: Sample, calibrator: JudgeCalibrator) -> dict[Any, Judge
             [(source, grams[source])] if source in grams else []
         )
         root = SymmetricSystem.of(matrix[at[:, None], at]).inverse_root[: len(own)]
-        square, has_position = root @ root.T, layout.positions[source]
-        error = float(np.sqrt(square[1, 1])) if has_position else float("nan")
-        found[judge] = JudgeErrors(calibrator.biases_[judge], square, error)
+        found[judge] = root @ root.T
     return found
 
 
@@ -123,7 +90,8 @@ def partial_effects(
     """
     X, errors, tables = sample.X, judge_errors(sample, calibrator), {}
     for judge in judges:
-        cut, known = X.by_judge(X.judges.tolist().index(judge)), errors[judge]
+        cut = X.by_judge(X.judges.tolist().index(judge))
+        learner, covariance = calibrator.biases_[judge], errors[judge]
         rows = cut.rows[sample.counts[cut.rows]]
         responses = np.vstack([X.features_left[rows], X.features_right[rows]])
         centre = np.median(responses, axis=0)
@@ -132,13 +100,14 @@ def partial_effects(
             grid = np.tile(centre, (GRID, 1))
             grid[:, k] = np.linspace(low[k], high[k], GRID)
             pairs = FeaturePairs(grid, np.tile(centre, (GRID, 1)), X.feature_names)
-            tables[judge, name] = pd.DataFrame(
-                {
-                    "value": grid[:, k],
-                    "effect": np.asarray(known.learner.contrast(pairs)),
-                    "standard_error": known.contrast(pairs),
-                }
-            )
+            stage, error = last_stage(learner, pairs, np.ones(GRID)), np.nan
+            if stage is not None:
+                at = slice(len(covariance) - len(stage.coef), None)
+                square = stage.columns @ covariance[at, at] * stage.columns
+                error = np.sqrt(np.maximum(square.sum(axis=1), 0.0))
+            effect = np.asarray(learner.contrast(pairs))
+            columns = {"value": grid[:, k], "effect": effect, "standard_error": error}
+            tables[judge, name] = pd.DataFrame(columns)
     return pd.concat(tables, names=["judge", "feature", "point"])
 
 
@@ -183,7 +152,7 @@ def judge_table(
             "first_side_rate": share(used & (X.order != 0), first_wins),
             "agreement": share(decided, (delta > 0) == (y > 0.5)),
         },
-        index=label_index(X.judges, "judge"),
+        index=pd.Index(X.judges, name="judge"),
     )
     names = ("sensitivity", "position_effect", "has_position_effect")
     known = ("sensitivities_", "position_effects_", "has_position_effect_")

@@ -34,10 +34,6 @@ APART, APART_Z = 0.2, 3.0
 standard error, beyond which it is reported."""
 
 
-_Finding = tuple[str, str, tuple[Any, ...]]
-"""Kind, statement and subject of a finding."""
-
-
 class _Rule(NamedTuple):
     """A finding about a number, or each entry of a column, that lies beyond a limit.
 
@@ -256,15 +252,10 @@ class Diagnostics:
         list of DiagnosticWarning
             The ``code`` is a member of `KINDS`, the ``subject`` has models and judges.
         """
-        found = [
-            DiagnosticWarning(text, code=kind, subject=subject)
-            for kind, text, subject in chain(
-                self._beyond_limits(), self._changes(), self._ties(), self._split()
-            )
-        ]
-        return sorted(found, key=lambda finding: KINDS.index(finding.code))
+        parts = self._beyond_limits(), self._changes(), self._ties(), self._split()
+        return sorted(chain(*parts), key=lambda finding: KINDS.index(finding.code))
 
-    def _beyond_limits(self) -> Iterator[_Finding]:
+    def _beyond_limits(self) -> Iterator[DiagnosticWarning]:
         unit = "group" if self.grouped else "row"
         for kind, name, column, low, high, text in _RULES:
             table = getattr(self, name) if name else pd.DataFrame({column: [None]})
@@ -279,14 +270,15 @@ class Diagnostics:
                 statement = text.format(
                     name=about, value=value, row=table.iloc[at], unit=unit, times=times
                 )
-                yield kind, statement, (about,) if name else ()
+                subject = (about,) if name else ()
+                yield DiagnosticWarning(statement, code=kind, subject=subject)
 
     @property
     def _determined(self) -> pd.Index:
         """New models of finite error: what judges make of others is anything."""
         return self.models.index[self.models["largest_influence"] > 0]
 
-    def _changes(self) -> Iterator[_Finding]:
+    def _changes(self) -> Iterator[DiagnosticWarning]:
         """What judges do otherwise than the fit assumes."""
         if not len(self._determined):
             return
@@ -313,7 +305,7 @@ class Diagnostics:
                 f"had changed.{_moved(row)}"
             )
             about = (row["model"],) if judge == TOGETHER else (judge, row["model"])
-            yield "change", text, about
+            yield DiagnosticWarning(text, code="change", subject=about)
         curved = self.arrivals.curvature
         # What tells models apart weakly has no scale that could be looked at.
         is_clear = self.judges["sensitivity_z"].reindex(curved.index) >= SENSITIVITY_Z
@@ -327,9 +319,9 @@ class Diagnostics:
                 f"to the score difference.{_moved(row)}"
             )
             about = (judge, row["model"]) if _moved(row) else (judge,)
-            yield "curved-scale", text, about
+            yield DiagnosticWarning(text, code="curved-scale", subject=about)
 
-    def _ties(self) -> Iterator[_Finding]:
+    def _ties(self) -> Iterator[DiagnosticWarning]:
         if self.ties.empty:
             return
         people, judges = self.ties.loc[HUMAN], self.ties.drop(index=HUMAN)
@@ -347,9 +339,9 @@ class Diagnostics:
                 "of models near either end of the leaderboard may be biased, as a "
                 "tie counts as half a win."
             )
-            yield "ties", text, tuple(gaps.index)
+            yield DiagnosticWarning(text, code="ties", subject=gaps.index)
 
-    def _split(self) -> Iterator[_Finding]:
+    def _split(self) -> Iterator[DiagnosticWarning]:
         """New models about which judges disagree."""
         table, new = self.arrivals.models, self.models.index
         found = table[table["p_value"] < DISAGREE]
@@ -366,7 +358,7 @@ class Diagnostics:
                 f"{row['lowest']:.1f} to {row['highest']:.1f} (p = "
                 f"{row['p_value']:.1g}). {error}"
             )
-            yield "disagreement", text, (model,)
+            yield DiagnosticWarning(text, code="disagreement", subject=[model])
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""

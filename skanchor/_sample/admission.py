@@ -26,11 +26,7 @@ from skanchor._model.logistic import Separation, fit_logistic, separation_of
 from skanchor._sample.sample import Sample
 from skanchor.bias.protocol import span_names
 from skanchor.bias.registry import learner_for
-from skanchor.exceptions import (
-    BattlesError,
-    DisconnectedError,
-    SeparationWarning,
-)
+from skanchor.exceptions import BattlesError, DisconnectedError, SeparationWarning
 from skanchor.warning_log import WarningLog, warn_of_data
 
 ROWS_PER_PARAMETER = 5

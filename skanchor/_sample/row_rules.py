@@ -26,9 +26,6 @@ TIES = ("half", "drop")
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""
 
-MANY = 1 << 10
-"""First rows of a source, which mostly show that its groups are not few."""
-
 
 @dataclass(frozen=True, slots=True)
 class RowRules:
@@ -208,13 +205,13 @@ def _warn_of_few_groups(sample: Sample) -> None:
     if sample.groups is None:
         return
     X, used, few = sample.X, sample.counts, {}
-    n_groups = _n_groups(sample.groups[sample.weight > 0])
+    n_groups = np.count_nonzero(np.bincount(sample.groups[sample.weight > 0]))
     verdicts = int((used & (X.judge >= 0)).sum())
     for m, source in enumerate([HUMAN, *X.judges.tolist()], start=-1):
         rows = used & (X.judge == m)
         # Judges of few rows matter little.
         if rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1):
-            number = _n_groups(sample.groups[rows])
+            number = np.count_nonzero(np.bincount(sample.groups[rows]))
             if number < FEW_GROUPS:
                 who = f"judge {source!r}" if m >= 0 else "people"
                 few[source] = f"{number} of {who}"
@@ -229,12 +226,3 @@ def _warn_of_few_groups(sample: Sample) -> None:
             "groups is poorly known, training sets differ much, and intervals may be "
             "off. Use finer groups if there are any.",
         )
-
-
-def _n_groups(codes: NDArray[np.intp]) -> int:
-    """Number of groups; where the first rows have enough, the number of these."""
-    for some in (codes[:MANY], codes):
-        found = int(np.count_nonzero(np.bincount(some)))
-        if found >= FEW_GROUPS:
-            break
-    return found

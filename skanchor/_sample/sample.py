@@ -12,13 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from skanchor._battles import (
-    Comparisons,
-    Inputs,
-    Outcomes,
-    as_frame,
-    is_constant,
-)
+from skanchor._battles import Comparisons, Inputs, Outcomes, as_frame, is_constant
 from skanchor._battles.checks import check_table
 from skanchor._battles.features import check_scales
 from skanchor._battles.grouping import (
@@ -31,19 +25,11 @@ from skanchor._battles.labels import values_of
 from skanchor._battles.rows import constant
 from skanchor._checks import check_unmasked
 from skanchor._typing import Array
-from skanchor.exceptions import (
-    BattlesError,
-    CountWarning,
-)
+from skanchor.exceptions import BattlesError, CountWarning
 from skanchor.warning_log import warn_of_data
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
-
-__all__ = [
-    "Sample",
-]
-
 
 Battles: TypeAlias = "IntoDataFrame | ArrayLike | Comparisons"
 """What rows may come in: a table of pandas, polars or pyarrow, an array of two ids and
@@ -226,12 +212,6 @@ class Sample:
         """Number of rows of the table that some rows, or those of a mask, stand for."""
         return int(self.times[rows].sum())
 
-    def mean(self, values: NDArray[Any], rows: NDArray[np.intp]) -> float:
-        """Mean of the values of some rows over rows of the table; NaN without any."""
-        return (
-            float(np.average(values, weights=self.times[rows])) if len(rows) else np.nan
-        )
-
     def by_source(self, rows: NDArray[np.bool_], values: Any = 1.0) -> Array:
         """Sum of values over some rows of the table, of people and of each judge."""
         at = np.flatnonzero(rows)
@@ -331,28 +311,23 @@ class Sample:
                 f"{most:.0e} that are fitted. Use a random part of the rows."
             )
 
-    def counted(self) -> Sample:
+    def counted(self, most: int = MOST_COUNTED) -> Sample:
         """The same rows, with the weights as multiplicities.
 
         The rows are not repeated. Callers must use the multiplicity.
         """
-        self._check_counts(MOST_COUNTED)
+        self._check_counts(most)
         rows = self[np.flatnonzero(self.weight > 0)]
-        return replace(rows, multiplicity=rows.weight)._of_counts()
+        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
+        # Copies of a vote count as votes of several people.
+        return replace(rows, multiplicity=rows.weight, inputs=inputs).without_raters()
 
     def expanded(self) -> Sample:
         """The rows, each repeated as often as its weight, with weight one.
 
         A fit to them, and their folds, equal those of a table that lists every row.
         """
-        rows = self if (self.weight == 1.0).all() else self[self.copies]
-        return replace(rows, weight=constant(1.0, len(rows)))._of_counts()
-
-    def _of_counts(self) -> Sample:
-        """The same rows, whose weights were counts, as the record of inputs says."""
-        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
-        # Copies of a vote count as votes of several people.
-        return replace(self, inputs=inputs).without_raters()
+        return self.counted(MOST_LISTED).listed()
 
     @property
     def listing(self) -> NDArray[Any]:
@@ -432,12 +407,8 @@ def check_weight(sample_weight: Any, X: Comparisons) -> Array:
         weight: Array = _check_sample_weight(
             sample_weight, X.left, dtype=np.float64, ensure_non_negative=True
         )
-    except OverflowError:
-        raise ValueError(
-            "sample_weight has numbers too large for a float; rescale it."
-        ) from None
-    except ValueError as error:
-        if "could not convert" not in str(error):
+    except (OverflowError, ValueError) as error:
+        if isinstance(error, ValueError) and "could not convert" not in str(error):
             raise
         raise ValueError(f"sample_weight must be numbers: {error}.") from None
     if not weight.any():

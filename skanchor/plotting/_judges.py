@@ -94,10 +94,12 @@ class JudgeDisplay(canvas.TableDisplay):
             # The plug-in alone (debiaser="passthrough") has no standard errors.
             table["sensitivity_error"] = np.nan
         errors = judge_errors(sample, calibrator)
+        has_position = table["has_position_effect"]
         table["position_error"] = [
-            errors[judge].position_effect for judge in table.index
+            np.sqrt(errors[judge][1, 1]) if has else np.nan
+            for judge, has in has_position.items()
         ]
-        table.loc[~table["has_position_effect"], "position_effect"] = np.nan
+        table.loc[~has_position, "position_effect"] = np.nan
         columns = ["sensitivity", "sensitivity_error", "position_effect"]
         return cls(table[[*columns, "position_error"]], level).plot(ax)
 
