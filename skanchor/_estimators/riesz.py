@@ -41,8 +41,8 @@ def _own_learner(learner: Any) -> Any:
     """The learner that a string names, if it is not another stage's."""
     if learner == "calibrator":
         raise ValueError(
-            "learner='calibrator' is that of AnchorPipeline's calibrator: set those of "
-            "calibrator__bias, or first set debiaser__learner to a learner."
+            "The learner 'calibrator' is that of AnchorPipeline's calibrator: set "
+            "those of calibrator__bias, or first set debiaser__learner to a learner."
         )
     return make_learner(learner)
 
