@@ -304,16 +304,16 @@ class JudgeCalibrator(ComparisonEstimator):
         """
         if isinstance(learner, str) and learner == "calibrator":
             learner = self.bias
-        learners, is_chosen = {}, False
+        learners, chosen = {}, {}
         for judge, fitted in self.biases_.items():
             one: Any = learner_for(learner, judge)
             is_same = hasattr(one, "for_riesz_weights") and same_settings(
                 one, learner_for(self.bias, judge)
             )
             if is_same or (isinstance(one, AutoBias) and judge in self.choices_.index):
-                one, is_chosen = for_riesz_weights(fitted), True
+                chosen[judge] = for_riesz_weights(fitted)
             learners[judge] = one
-        return learners if is_chosen else learner
+        return {**learners, **chosen} if chosen else learner
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         slopes, positions = (
@@ -431,11 +431,10 @@ def _warn_of_fit(fit: JudgeFit) -> None:
         )
         warn_of_data("sensitivity-at-bound", [judge], text, WeakJudgeWarning)
     elif slope < WEAK_SENSITIVITY and not columns:
-        kind = "negative" if slope < 0 else "close to zero"
-        meaning = "carry little of" if slope >= -WEAK_SENSITIVITY else "run against"
+        kind = "negative" if slope < -WEAK_SENSITIVITY else "close to zero"
         text = (
             f"Sensitivity of judge {judge!r} is {kind} ({slope:.3g}): its verdicts "
-            f"{meaning} the human ranking."
+            "carry little of the human ranking, or run against it."
         )
         warn_of_data("weak-sensitivity", [judge], text, WeakJudgeWarning)
     if at_bound[1:].any():
