@@ -89,19 +89,6 @@ def test_a_pipeline_says_what_the_regression_and_the_baseline_say():
         assert_allclose(human.conf_int(0.9), limits[-1:], atol=1e-6)
 
 
-def test_weights_have_no_unit_and_counts_are_rows():
-    X, y = votes()
-    high = BTLRegressor().fit(X, y).conf_int().loc["lost", "high"]
-    for weight in (np.full(len(y), 0.01), np.full(len(y), 50.0)):
-        other = BTLRegressor().fit(X, y, weight).conf_int().loc["lost", "high"]
-        assert_allclose(other, high, rtol=1e-6)
-    times = 1 + np.arange(len(y)) % 3
-    listed = np.repeat(np.arange(len(y)), times)
-    counted = BTLRegressor(weights="frequency").fit(X, y, times)
-    whole = BTLRegressor().fit(X.iloc[listed], y[listed])
-    assert_allclose(counted.conf_int(), whole.conf_int(), rtol=1e-6)
-
-
 def test_groups_that_widen_errors_move_the_limit():
     """Each vote is cast four times over: the limit is that of a fourth of the votes."""
     X, y = votes()

@@ -146,17 +146,6 @@ def test_a_history_has_the_groups_of_prompts(battles):
         assert alone.update(votes, y[~late][:80]).updated_from_ == "counts"
 
 
-def test_updates_keep_prompts_together(battles):
-    X, y = battles
-    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
-    old, past = X[~late], y[~late]
-    history = AnchorHistory(ANCHOR).fit(old[:500], past[:500])
-    history.update(old[500:], past[500:], past=(old[:500], past[:500]))
-    whole = AnchorHistory(ANCHOR).fit(old, past)
-    one, other = (each.place(X[late], y[late]) for each in (history, whole))
-    assert_allclose(one.standard_errors, other.standard_errors, rtol=1e-9)
-
-
 def spread(fit, n_draws, seed):
     """Variance of a score over draws, and mean estimated ones: by prompt, by row."""
     rng = np.random.default_rng(seed)

@@ -20,17 +20,6 @@ from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 
 
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-@pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
-def test_the_check_decides(item_sd, chosen):
-    data = liked(seed=1, n_models=10, n_judges=3, n_historical=5000, item_sd=item_sd)
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
-    assert anchor.item_effects_ == chosen
-    alone = AnchorPipeline(cv=3, random_state=0, item_effects=chosen)
-    alone.fit(data.X, data.y)
-    assert_allclose(alone.conf_int(), anchor.conf_int(), rtol=0)
-
-
 @pytest.mark.parametrize("item_effects", ["no", 0.1, np.eye(2)])
 def test_what_is_no_treatment(item_effects):
     data = liked()

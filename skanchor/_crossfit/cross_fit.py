@@ -22,7 +22,7 @@ from skanchor._crossfit.stages import fit_history
 from skanchor._estimators.judges import WEAK_SENSITIVITY
 from skanchor._model.influence import influence_of
 from skanchor._model.newton import grams_of
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information, RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -305,7 +305,7 @@ def votes_alone(
     covariance, scores = centring.T @ covariance @ centring, centring.T @ fit.scores
     weights = [rows.weight for rows in plug_in.sources]
     grams = grams_of(fit, plug_in.sources, weights)
-    riesz = RieszWeights.solve(fit, grams, fit.precision)
+    riesz = Information.of(fit, grams, fit.precision).weights()
     largest = np.zeros(len(X.models))
     if X.is_new.any():
         largest = influence_of(riesz, plug_in.sources, 0).largest

@@ -33,7 +33,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of, residuals, row_influence
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.newton import FitOfAllRows, grams_of
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information, RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import by_row
@@ -260,7 +260,7 @@ def fit_fold(
                 full, chain, fit, sources, training, seed_offset
             )
         grams = grams_of(fit, sources, weights)
-        riesz = RieszWeights.solve(fit, grams, prior)
+        riesz = Information.of(fit, grams, prior).weights()
         warn_of_fold(riesz, training.X.models)
     held_out, values = rows_held_out(sources, share), None
     if not full.has_shared_columns:

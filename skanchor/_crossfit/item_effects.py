@@ -185,10 +185,9 @@ def item_covariance_of(
     """
     # Weights divided by the dispersion make the likelihood that of independent votes.
     rows = rows.over(noise)
-    slopes = rows.fit.x[rows.layout.sensitivities][1:]
-    rows = rows.with_item_effects(np.eye(len(slopes)))
+    rows = rows.with_item_effects(np.eye(rows.layout.n_sources - 1))
     history = RowsOfHistory(rows.fit, rows.sources, rows.bounds)
-    return estimate_covariance(history, slopes, prior)
+    return estimate_covariance(history, prior)
 
 
 def run_item_test(two_step: PipelineFit, btl: BTLRegressor) -> ItemTest:

@@ -24,7 +24,7 @@ from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import separation_of
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
@@ -239,7 +239,7 @@ def fit_styled(
     # What a learner without a span has learned beside its last coefficients is taken as
     # known.
     grams = grams_of(fit, [rows], [rows.weight])
-    weights = RieszWeights.solve(fit, grams, fit.precision)
+    weights = Information.of(fit, grams, fit.precision).weights()
     n_raters, alone = int(rows.rater.max(initial=-1)) + 1, np.full(len(rows), -1)
     apart = replace(rows, group=alone, rater=alone)
     found = influence_of(weights, [rows], n_raters).covariance_parts()[0]

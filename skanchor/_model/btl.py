@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor._model.graph import components, laplacian, pair_sums, sorted_components
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.sources import sigmoid
 from skanchor._typing import Array
 
 _STEP = 1 << 16
@@ -120,55 +121,45 @@ class VoteCells:
         return self.table(self.weight * self.y) + lost.T
 
 
-def win_probabilities(scores: Array) -> Array:
-    """Probability that the row's model wins against the column's."""
-    # Several times faster than scipy's expit, for tables of thousands of models.
-    with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(scores - scores[:, None])))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ScoreSystem:
-    """A system of scores, whose matrix is a Laplacian, or one plus a ridge.
+def solve_for_scores(
+    information: Array, ridge: float, right: Array
+) -> tuple[Array, bool]:
+    """Solve a system of scores, whose matrix is a Laplacian, or one plus a ridge.
 
     Without a ridge only differences of scores are determined, and the score of the
     model with most information is fixed at zero. The matrix of the others is scaled to
     unit diagonal, so that no digits of a model with light votes are lost.
 
-    Attributes
+    Parameters
     ----------
-    free : ndarray of shape (n_free,)
-        Models whose scores are solved for.
-    system : SymmetricSystem
-        Factorised matrix of these models.
+    information : ndarray of shape (n_models, n_models)
+        Information of each ordered pair.
+    ridge : float
+        What is added to the diagonal.
+    right : ndarray of shape (n_models,) or (n_models, k)
+        Right-hand sides, of sum zero.
+
+    Returns
+    -------
+    scores : ndarray of the same shape
+        Their level is any.
+    is_certain : bool
+        Whether all differences of scores are determined in floating point.
     """
-
-    free: NDArray[np.intp]
-    system: SymmetricSystem
-
-    @classmethod
-    def of(cls, information: Array, ridge: float) -> ScoreSystem:
-        """Factorise the information of each ordered pair, with a ridge."""
-        matrix, free = laplacian(information), np.arange(len(information))
-        if ridge:
-            # A slight ridge hardly curves the direction in which all scores move
-            # together, in which nothing is solved for: it gets the mean curvature.
-            matrix.flat[:: len(matrix) + 1] += ridge
-            matrix += np.trace(matrix) / len(matrix) ** 2
-        else:
-            free = np.delete(free, np.argmax(matrix.diagonal()))
-        return cls(free, SymmetricSystem.of(matrix[np.ix_(free, free)]))
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether votes determine all differences of scores in floating point."""
-        return self.system.rank == len(self.free)
-
-    def solve(self, right: Array) -> Array:
-        """Solve for right-hand sides of sum zero; the level of solutions is any."""
-        result = np.zeros(right.shape)
-        result[self.free] = self.system.solve(right[self.free])
-        return result
+    matrix, free = laplacian(information), np.arange(len(information))
+    if ridge:
+        # A slight ridge hardly curves the direction in which all scores move together,
+        # in which nothing is solved for: it gets the mean curvature.
+        matrix.flat[:: len(matrix) + 1] += ridge
+        matrix += np.trace(matrix) / len(matrix) ** 2
+    else:
+        free = np.delete(free, np.argmax(matrix.diagonal()))
+    system, scores = (
+        SymmetricSystem.of(matrix[np.ix_(free, free)]),
+        np.zeros_like(right),
+    )
+    scores[free] = system.solve(right[free])
+    return scores, system.rank == len(free)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -282,11 +273,12 @@ def _newton(
         return float((wins * losses).sum() + 0.5 * ridge * scores @ scores)
 
     for n_iter in range(1, max_iter + 1):
-        p = win_probabilities(scores)
+        # Probability that the row's model wins against the column's.
+        p = sigmoid(scores[:, None] - scores)
         # Expected less observed wins of the row model, (wins + wins') p - wins, without
         # its cancellation; p' is 1 - p.
         gradient = (wins.T * p - wins * p.T).sum(axis=1) + ridge * scores
-        step = -ScoreSystem.of(wins * (p * p.T), ridge).solve(gradient)
+        step = -solve_for_scores(wins * (p * p.T), ridge, gradient)[0]
         step -= step.mean()
         longest = np.abs(step[:, None] - step).max(where=met, initial=0.0)
         share = min(1.0, _LONGEST_STEP / max(longest, tol))

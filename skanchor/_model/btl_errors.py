@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._model.btl import BTLFit, ScoreSystem, VoteCells, win_probabilities
+from skanchor._model.btl import BTLFit, VoteCells, solve_for_scores
 from skanchor._model.graph import components
+from skanchor._model.sources import sigmoid
 from skanchor._typing import Array
 
 LEAST_NOISE = 1e-26
@@ -71,9 +72,10 @@ class ScoreErrors:
         inverse, is_uncertain = np.zeros_like(weight), np.zeros(len(weight), dtype=bool)
         for at in fit.scales:
             box = np.ix_(at, at)
-            system = ScoreSystem.of(information[box], ridge)
-            inverse[box] = system.solve(np.eye(len(at)))
-            is_uncertain[at] = not system.is_certain
+            inverse[box], is_certain = solve_for_scores(
+                information[box], ridge, np.eye(len(at))
+            )
+            is_uncertain[at] = not is_certain
         part = components(noise > LEAST_NOISE * expected, "weak")
         is_silent = (expected > 0) & (part[:, None] != part)
         return cls(fit, inverse, is_uncertain, noise, expected, is_silent)
@@ -174,7 +176,7 @@ def _moments(
     """Residual of each vote, and variance of a vote by pair of models."""
     # By pair first, whose number is mostly below that of votes. For rare events both
     # p and 1 - p must have their digits.
-    p = win_probabilities(scores)
+    p = sigmoid(scores[:, None] - scores)
     return y * p[right, left] - (1.0 - y) * p[left, right], p * p.T
 
 

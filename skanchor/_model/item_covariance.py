@@ -52,17 +52,13 @@ past says little of what follows. And the size of past changes that are told apa
 that of all."""
 
 
-def estimate_covariance(
-    history: RowsOfHistory, slopes: Array, prior: ItemPrior
-) -> ItemCovariance:
+def estimate_covariance(history: RowsOfHistory, prior: ItemPrior) -> ItemCovariance:
     """Estimate the covariance of the item effects from the historical rows.
 
     Parameters
     ----------
     history : RowsOfHistory
         The rows.
-    slopes : ndarray of shape (n_judges,)
-        Sensitivities of a fit without item effects.
     prior : ItemPrior
         Prior of the size.
 
@@ -71,7 +67,7 @@ def estimate_covariance(
     ItemCovariance
         Without what its estimation adds.
     """
-    turn = signs_of(slopes)
+    turn = signs_of(history.fit.x[history.fit.layout.sensitivities][1:])
     sigma = prior.covariance(len(turn)) * np.outer(turn, turn)
     is_mode, n_expansions = history.expand(sigma), 1
     past: list[tuple[Array, Array]] | None = []
@@ -208,20 +204,15 @@ class RowsOfHistory:
     def expand(self, sigma: Array) -> bool:
         """Expand around the mode under a covariance."""
         start, hessian = with_item_effects(self.fit, sigma), None
+        rows = self.sources, self.weights
         if self.information is not None:
             at = np.flatnonzero(self.free)
             hessian = Hessian(start.penalised(self.information)[at[:, None], at])
         self.fit, _ = minimise(
-            start,
-            self.sources,
-            self.weights,
-            self.free,
-            bounds=self.bounds,
-            hessian=hessian,
-            tolerance=MODE_TOLERANCE,
-        )
-        grams = grams_of(self.fit, self.sources, self.weights)
-        self.information = self.fit.information(grams)
+            start, *rows, self.free,
+            bounds=self.bounds, hessian=hessian, tolerance=MODE_TOLERANCE,
+        )  # fmt: skip
+        self.information = self.fit.information(grams_of(self.fit, *rows))
         # All but the prior of the item effects is the same under every covariance.
         x, (low, high) = self.fit.x, self.bounds
         self.at = np.flatnonzero(self.free & (low < x) & (x < high))

@@ -70,8 +70,6 @@ class SymmetricSystem:
     def solve(self, right: Array) -> Array:
         """Solve for one right-hand side of shape (n,), or for (n, k) of them."""
         scale = self.scale if right.ndim == 1 else self.scale[:, None]
-        if not len(self.scale):
-            return np.zeros_like(right)
         if self.is_cholesky:
             return np.asarray(scale * dpotrs(self.root, scale * right, lower=1)[0])
         return np.asarray(scale * (self.root @ (self.root.T @ (scale * right))))
@@ -83,12 +81,11 @@ class SymmetricSystem:
 
     def inverse_root_of_last(self, n: int) -> Array:
         """Last n rows of ``inverse_root``, without columns that are zero there."""
-        if not n:
-            return np.zeros((0, 0))
-        root = self.root[-n:]
+        first = len(self.scale) - n
+        root = self.root[first:]
         if self.is_cholesky:
-            root = dtrtri(root[:, -n:], lower=1)[0].T
-        return np.asarray(self.scale[-n:, None] * root)
+            root = dtrtri(root[:, first:], lower=1)[0].T
+        return np.asarray(self.scale[first:, None] * root)
 
 
 def with_eigenvalues(matrix: Array, function: Callable[[Array], Array]) -> Array:

@@ -211,18 +211,14 @@ def steps_of(
     judges = frozenset(range(1, layout.n_sources))
     votes = layout.of_scores(old) | layout.of_source(PEOPLE)
     calibration = layout.of_judges() | layout.of_item_effects(old)
-    if not is_joint:
-        steps = [
-            Step(votes, False, frozenset([PEOPLE])),
-            Step(calibration, False, judges),
-        ]
-    else:
-        free, excluded = votes | calibration, frozenset(excluded_judges)
+    free, sources, excluded = votes, frozenset([PEOPLE]), frozenset(excluded_judges)
+    if is_joint:
+        free, sources = votes | calibration, sources | judges - excluded
         for judge in excluded:
             free &= ~layout.of_source(judge)
-        steps = [Step(free, False, frozenset([PEOPLE]) | judges - excluded)]
-        if excluded:
-            steps.append(Step(calibration, False, judges))
+    steps = [Step(free, False, sources)]
+    if excluded or not is_joint:
+        steps.append(Step(calibration, False, judges))
     arrivals = layout.of_scores(new) | layout.of_item_effects(new)
     is_unweighted &= not layout.has_item_effects
     return [*steps, Step(arrivals, True, frozenset([PEOPLE]) | judges, is_unweighted)]

@@ -170,10 +170,8 @@ class OpenScores:
         """Centre of the prior, with its precision; the items are the models."""
         rows, is_open, n = self.rows, self.rows.is_open, len(self.scores)
         has_effects, n_sources = bool(rows.item_covariance.any()), 1 + len(rows.slope)
-        model = np.arange(n)
-        if has_effects:
-            # All other models are one, whose effects are zero.
-            model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
+        # All other models are one, whose item effects are zero.
+        model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
         layout = Layout(
             np.ones(n, dtype=bool), np.zeros(n, dtype=np.intp), model,
             (0,) * n_sources, (False,) * n_sources, has_effects,
@@ -182,7 +180,7 @@ class OpenScores:
         centre[layout.scores] = np.where(is_open, 0.0, self.scores)
         centre[layout.sensitivities] = np.append(1.0, np.nan_to_num(rows.slope))
         diagonal[layout.scores][is_open] = _LOOSE
-        error = self._slope_errors
+        error = np.append(0.0, np.nan_to_num(rows.slope_error))
         diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
         precision = np.diag(diagonal)
         box = np.ix_(np.flatnonzero(~is_open), np.flatnonzero(~is_open))
@@ -192,17 +190,15 @@ class OpenScores:
             precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
         return Fit(layout, centre, precision, centre=centre)
 
-    @property
-    def _slope_errors(self) -> Array:
-        return np.append(0.0, np.nan_to_num(self.rows.slope_error))
-
     def _fitted(self, start: Fit) -> tuple[Fit, float]:
         """Most likely parameters under the prior of a start, and their loss."""
         layout, sources = start.layout, self.rows.sources
         weights = [rows.weight for rows in sources]
         free = layout.of_scores(layout.is_new)
         free |= layout.of_item_effects(self.rows.is_open)
-        free[layout.sensitivities] = self._slope_errors > 0
+        # Known sensitivities have no prior.
+        at = layout.sensitivities
+        free[at] = start.precision.diagonal()[at] > 0
         fit, _ = minimise(start, sources, weights, free, tolerance=_TOLERANCE)
         return fit, fit.loss(sources, weights)
 

@@ -104,13 +104,6 @@ class RieszWeights:
     values: Array
     undetermined: NDArray[np.bool_]
 
-    @classmethod
-    def solve(
-        cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array
-    ) -> RieszWeights:
-        """Solve for the weights of all scores; see :meth:`Information.of`."""
-        return Information.of(fit, grams, prior).weights()
-
     def local(self, source: int) -> Array:
         """What the local columns of a source's rows are multiplied with."""
         return self.fit.local_weights(source, self.values)
@@ -206,11 +199,9 @@ class Solution:
         ndarray of shape (n_items + 1, n_items + 1)
             Zero for a source without rows.
         """
-        head = self.layout.n_items + 1
-        gram = self.grams.get(source)
-        if gram is None:
-            return np.zeros((head, head))
-        at = self.layout.span(source)
+        head, at = self.layout.n_items + 1, self.layout.span(source)
+        size = head + at.stop - at.start
+        gram = self.grams.get(source, np.zeros((size, size)))
         cross = gram[:head, head:]
         inner = SymmetricSystem.of(gram[head:, head:] + self.prior[at, at])
         return np.asarray(gram[:head, :head] - cross @ inner.solve(cross.T))
@@ -262,7 +253,7 @@ class Solution:
 
     # ------------------------------------------------------------------- item effects
     @cached_property
-    def item_errors(self) -> Array | None:
+    def item_errors(self) -> Array:
         """Errors that each item effect brings into the scores, one at a time.
 
         Effects of a model are made uncorrelated by the symmetric root of their
@@ -270,16 +261,13 @@ class Solution:
 
         Returns
         -------
-        ndarray of shape (n_judges, n_models, n_items) or None
+        ndarray of shape (n_judges, n_models, n_items)
             Products of them, summed over judges and models, are the covariance that
-            item effects leave. None without item effects.
+            item effects leave. Without item effects there are no judges.
         """
-        layout = self.layout
-        if not layout.has_item_effects:
-            return None
-        tail = self.weights.of_item_effects
-        tail = tail.reshape(-1, layout.n_models, tail.shape[-1])
-        at = layout.item_effects
+        layout, at = self.layout, self.layout.item_effects
+        shape = at.stop - at.start, layout.n_models, layout.n_items
+        tail = self.weights.of_item_effects.reshape(shape[0] // shape[1], *shape[1:])
         # All models have the same precision: that of the first one tells it.
         precision = self.fit.precision[at, at][:: layout.n_models, :: layout.n_models]
         root = with_eigenvalues(precision, lambda each: np.sqrt(np.maximum(each, 0.0)))
@@ -288,10 +276,7 @@ class Solution:
     @property
     def own_item_variance(self) -> Array:
         """Variance that the effects on a model leave in its own score, (n_items,)."""
-        layout, errors = self.layout, self.item_errors
-        if errors is None:
-            return np.zeros(layout.n_items)
-        own = errors[:, layout.model, np.arange(layout.n_items)]
+        own = self.item_errors[:, self.layout.model, np.arange(self.layout.n_items)]
         return np.asarray(np.sum(own**2, axis=0))
 
     def exposures(self) -> Array:

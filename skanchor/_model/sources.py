@@ -263,19 +263,12 @@ class SourceRows:
         by_pair = by_item[left] - by_item[right]
         return np.asarray(by_pair[self._pair_of_row])
 
-    def _by_pair(self, values: Array) -> Array:
-        return np.asarray(np.add.reduceat(values, self._starts, axis=0))
-
     def _by_item(self, values: Array) -> Array:
-        """Sum of values over the rows of each item, minus where it is on the right.
-
-        Values have the shape (n,) or (n, k).
-        """
-        by_pair, (left, right), n = self._by_pair(values), self._pairs, self.n_items
-        found = np.empty((n, *values.shape[1:]))
-        for column, sums in zip(*map(np.atleast_2d, (by_pair.T, found.T)), strict=True):
-            sums[:] = np.bincount(left, column, n) - np.bincount(right, column, n)
-        return found
+        """Sum of values over the rows of each item, minus where it is on the right."""
+        by_pair, n = np.add.reduceat(values, self._starts), self.n_items
+        left, right = self._pairs
+        sums = np.bincount(left, by_pair, n) - np.bincount(right, by_pair, n)
+        return np.asarray(sums)
 
     def sums(self, values: Array) -> Array:
         """Sum of values, of shape (n,), times the local columns: (n_columns,)."""
@@ -285,10 +278,10 @@ class SourceRows:
         """Sum of values times products of local columns: (n_columns, n_columns)."""
         n, size = self.n_items, self.n_items + self.extra.shape[1]
         gram = np.zeros((size, size))
-        left, right = self._pairs
-        gram[:n, :n] = laplacian(pair_sums(left, right, self._by_pair(values), n))
+        by_pair = np.add.reduceat(values, self._starts)
+        gram[:n, :n] = laplacian(pair_sums(*self._pairs, by_pair, n))
         weighted = self.extra * values[:, None]
-        gram[:n, n:] = self._by_item(weighted)
+        gram[:n, n:] = np.column_stack([self._by_item(one) for one in weighted.T])
         gram[n:, :n] = gram[:n, n:].T
         gram[n:, n:] = self.extra.T @ weighted
         return gram
@@ -377,7 +370,8 @@ class ResidualRows(SourceRows):
     def cross(self, values: Array) -> Array:
         """Sum of values times products of own columns with those of the weights."""
         weighted = values[:, None] * self.residual
-        return np.concatenate([self._by_item(weighted), self.extra.T @ weighted])
+        items = np.column_stack([self._by_item(one) for one in weighted.T])
+        return np.concatenate([items, self.extra.T @ weighted])
 
     def products(self, local: Array) -> Array:
         """Columns of each row times local weights, (n_columns, k): of shape (n, k)."""

@@ -23,7 +23,6 @@ from skanchor.bias.fitting import (
     StagedLearner,
     TrainingRows,
     fit_exactly,
-    is_constant,
     loss_terms,
     response_moments,
 )
@@ -129,13 +128,12 @@ class BoostedBias(StagedLearner):
         self.loss = loss
 
     def _fit(self, rows: TrainingRows, start: Any) -> None:
-        shape, rows = rows.y.shape[1:], rows.counted()
-        rows, unit = rows.in_units_of_targets(self.loss)
+        rows, unit = rows.counted().in_units_of_targets(self.loss)
         responses = rows.pairs.left, rows.pairs.right
         self._mean, variance = response_moments(*responses, rows.weight)
         self._ridge = LINEAR_RIDGE * variance
-        constant = is_constant(self._mean, variance)
-        self._varied = np.flatnonzero(~constant if not constant.all() else constant)
+        varied = variance > 0
+        self._varied = np.flatnonzero(varied if varied.any() else ~varied)
         random = check_random_state(self.random_state)
         n_rounds = self.max_rounds
         n_validation = round(self.validation_fraction * len(rows))
@@ -145,9 +143,10 @@ class BoostedBias(StagedLearner):
         [(stages, fit, _)] = deque(rounds, maxlen=1)
         self.n_rounds_ = len(stages)
         # Back from targets of mean square one to their units.
-        self._stages = [(weak, (step * unit).reshape(shape)) for weak, step in stages]
-        coef = fit.coef[rows.parametric.shape[1] :] * unit
-        self._store(fit, rows, coef.reshape(-1, *shape))
+        self._stages = [
+            (weak, step.reshape(unit.shape) * unit) for weak, step in stages
+        ]
+        self._store(fit, rows, unit)
 
     def _best_number(self, rows: TrainingRows, n_validation: int, random: Any) -> int:
         """Return the number of rounds with the least loss of the validation rows."""
@@ -265,9 +264,6 @@ class BoostedBias(StagedLearner):
         return clone(self).set_params(
             max_rounds=WEIGHT_ROUNDS * self.n_rounds_, validation_fraction=0.0
         )
-
-    def _columns(self, features: Array) -> Array:
-        return features
 
     def _rest(self, features: Array) -> Array:
         """Sum of the weak learners, (n_rows,) or (n_rows, n_targets)."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
 from skanchor.bias.fitting import (
-    PairsLearner,
+    StagedLearner,
     TrainingRows,
     fit_exactly,
     response_moments,
@@ -22,7 +22,7 @@ from skanchor.bias.fitting import (
 from skanchor.exceptions import LearnerError
 
 
-class LinearBias(PairsLearner):
+class LinearBias(StagedLearner):
     """Linear bias, psi(x) = b' phi(x).
 
     Parameters
@@ -91,9 +91,9 @@ class LinearBias(PairsLearner):
         first = None
         if start is not None and len(start.coef_) == span.shape[1]:
             first = np.concatenate([start.parametric_coef_, start.coef_])
-        ridge = self.ridge(rows.pairs, rows.weight)
-        fit = fit_exactly(rows, span, ridge, self.loss, start=first)
-        self._store(fit, rows, fit.coef[rows.parametric.shape[1] :])
+        self._ridge = self.ridge(rows.pairs, rows.weight)
+        fit = fit_exactly(rows, span, self._ridge, self.loss, start=first)
+        self._store(fit, rows, np.ones(rows.y.shape[1:]))
 
     def fit_span(self, X: FeaturePairs, sample_weight: Array) -> Self:
         """Fit the feature map alone, on the responses of rows of positive weight.
@@ -115,7 +115,7 @@ class LinearBias(PairsLearner):
             responses = np.vstack([X.left[used], X.right[used]])
             self.feature_map_ = clone(self.feature_map).fit(responses)
             # The width of the map on two responses, which all later calls must have.
-            self._width = self._map(responses[:2]).shape[1]
+            self._width = self._columns(responses[:2]).shape[1]
         return self
 
     def span(self, X: FeaturePairs) -> Array:
@@ -132,7 +132,7 @@ class LinearBias(PairsLearner):
         """
         if self.feature_map_ is None:
             return X.contrast
-        return self._map(X.left) - self._map(X.right)
+        return self._columns(X.left) - self._columns(X.right)
 
     def ridge(self, X: FeaturePairs, sample_weight: Array) -> Array:
         """Diagonal of the ridge penalty, beside the mean weighted loss.
@@ -162,11 +162,11 @@ class LinearBias(PairsLearner):
             )
         if not alpha.any():
             return np.zeros(n_columns)
-        left, right = self._map(X.left), self._map(X.right)
+        left, right = self._columns(X.left), self._columns(X.right)
         _, variance = response_moments(left, right, sample_weight)
         return alpha * variance
 
-    def _map(self, features: Array) -> Array:
+    def _columns(self, features: Array) -> Array:
         if self.feature_map_ is None:
             return features
         mapped = self.feature_map_.transform(features)
@@ -186,23 +186,6 @@ class LinearBias(PairsLearner):
         if fault:
             raise LearnerError(f"the feature map {self.feature_map_!r} {fault}.")
         return mapped
-
-    def psi(self, features: Array) -> Array:
-        """Bias of single responses.
-
-        Parameters
-        ----------
-        features : ndarray of shape (n_rows, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Bias in judge logits, up to a constant that has no effect on comparisons.
-        """
-        check_is_fitted(self, "coef_")
-        result: Array = self._map(features) @ self.coef_
-        return result
 
     def contrast(self, X: FeaturePairs) -> Array:
         """Bias of the first response minus that of the second.

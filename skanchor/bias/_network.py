@@ -22,7 +22,6 @@ from skanchor.bias.fitting import (
     StagedLearner,
     TrainingRows,
     fit_exactly,
-    is_constant,
     loss_terms,
     response_moments,
     simplest_within_error,
@@ -208,15 +207,14 @@ class NetworkBias(StagedLearner):
                 "NetworkBias needs torch and skorch: pip install 'skanchor[network]' "
                 "(README.md tells how to get torch without CUDA)."
             ) from error
-        shape, n_features = rows.y.shape[1:], rows.pairs.n_features
         rows, unit = rows.counted().in_units_of_targets(self.loss)
         left, right = rows.pairs.left, rows.pairs.right
         self._mean, variance = response_moments(left, right, rows.weight)
         # A scale of infinity leaves constant features out.
-        constant = is_constant(self._mean, variance)
-        self._scale = np.where(constant, np.inf, np.sqrt(variance))
+        self._scale = np.where(variance > 0, np.sqrt(variance), np.inf)
         pairs = FeaturePairs(self._standardised(left), self._standardised(right))
         rows = replace(rows, pairs=pairs)
+        n_features = pairs.n_features
         ridge = np.full(n_features, LINEAR_RIDGE)
         linear = fit_exactly(rows, pairs.contrast, ridge, self.loss)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -235,8 +233,7 @@ class NetworkBias(StagedLearner):
             alpha, first = choose_ridge(rows, columns, fixed, shrunk, self.loss)
         self.alpha_, self._ridge = float(alpha), np.append(fixed, alpha * shrunk)
         fit = fit_exactly(rows, columns, self._ridge, self.loss, start=first)
-        coef = fit.coef[rows.parametric.shape[1] :] * unit
-        self._store(fit, rows, coef.reshape(-1, *shape))
+        self._store(fit, rows, unit)
 
     def for_riesz_weights(self) -> Self:
         """Unfitted copy with the chosen ridge, for the Riesz weights of this judge.
@@ -317,35 +314,6 @@ def choose_ridge(
         y, weight = eta + (y - mean) / curvature, weight * curvature[:, 0]
     fixed = np.append(np.zeros(rows.parametric.shape[1]), fixed)
     alphas = np.geomspace(LARGEST_ALPHA, LEAST_ROWS / len(rows), N_ALPHAS)
-    coefs, predictions = leave_one_out(design, y, weight, fixed, shrunk, alphas)
-    terms = loss_terms(loss, rows.y, predictions)
-    chosen, _, _ = simplest_within_error(terms.sum(axis=2).T, rows.weight)
-    return float(alphas[chosen]), coefs[chosen]
-
-
-def leave_one_out(
-    design: Array, y: Array, weight: Array, fixed: Array, shrunk: Array, alphas: Array
-) -> tuple[Array, Array]:
-    """Weighted ridge regressions, and the prediction of each row by the fit without it.
-
-    Parameters
-    ----------
-    design : ndarray of shape (n_rows, n_columns)
-        Columns, those with a fixed penalty first.
-    y : ndarray of shape (n_rows, n_targets)
-        Outcomes.
-    weight : ndarray of shape (n_rows,)
-        Row weights.
-    fixed, shrunk : ndarray
-        Penalty of the first columns; penalty of the others per unit of ridge.
-    alphas : ndarray of shape (n_alphas,)
-        Ridges; the last is the least.
-
-    Returns
-    -------
-    coefs : ndarray of shape (n_alphas, n_columns, n_targets)
-    predictions : ndarray of shape (n_alphas, n_rows, n_targets)
-    """
     weighted, least = design * weight[:, None], alphas[-1]
     gram = weighted.T @ design + np.diag(np.append(fixed, least * shrunk))
     # Columns that are constant, or repeat others, must not make it singular.
@@ -358,5 +326,7 @@ def leave_one_out(
     leverage = np.minimum(weight * (shrink @ rotated.T**2), FULL_LEVERAGE)
     coefs = shrink[:, :, None] * slope
     # The residual without the row is (y - fitted) / (1 - leverage).
-    residual = (y - rotated @ coefs) / (1.0 - leverage)[:, :, None]
-    return vectors @ coefs, y - residual
+    predictions = y - (y - rotated @ coefs) / (1.0 - leverage)[:, :, None]
+    terms = loss_terms(loss, rows.y, predictions)
+    chosen, _, _ = simplest_within_error(terms.sum(axis=2).T, rows.weight)
+    return float(alphas[chosen]), vectors @ coefs[chosen]

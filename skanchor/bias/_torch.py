@@ -158,9 +158,19 @@ def train_body(
         skorch's.
     """
     options = {"lr": 0.003, "max_epochs": 5, "batch_size": 256, **settings}
+    if learner.module is None:
+        # The size of the default body grows with the training set.
+        n_units = min(6 * rows.pairs.n_features, 32)
+        sizes = {
+            "module__width": math.ceil(math.log2(max(len(rows), 2))) * n_units,
+            "module__depth": max(1, round(math.log10(len(rows))) - 2),
+        }
+        options = {**sizes, **options}
     if "optimizer" not in options:
         decay = {"optimizer__weight_decay": 0.001}
         options = {"optimizer": torch.optim.AdamW, **decay, **options}
+    names = [name for name in options if name.startswith("module__")]
+    of_body = {name.removeprefix("module__"): options.pop(name) for name in names}
     n_rows, n_parametric = rows.parametric.shape
     columns = [rows.pairs.left, rows.pairs.right, rows.parametric]
     y = np.column_stack([rows.y, n_rows * rows.weight])
@@ -168,7 +178,7 @@ def train_body(
     devices = range(torch.cuda.device_count())
     with GLOBAL_GENERATOR, torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
-        body = _make_body(learner.module, options, rows.pairs.n_features, n_rows)
+        body = (learner.module or ReLUBody)(rows.pairs.n_features, **of_body)
         width = _check_body(body, _tensor(rows.pairs.left[:16]))
         module = ContrastModule(body, width, linear, n_parametric)
         net = _net(learner, module, rows, options).initialize()
@@ -210,22 +220,6 @@ def _net(
         callbacks__print_log=None,
         **options,
     )
-
-
-def _make_body(
-    module: Any, options: dict[str, Any], n_features: int, n_rows: int
-) -> Any:
-    """Body with its first weights, whose parameters are taken out of the options.
-
-    The size of the default one grows with the training set.
-    """
-    names = [name for name in options if name.startswith("module__")]
-    given = {name.removeprefix("module__"): options.pop(name) for name in names}
-    if module is not None:
-        return module(n_features, **given)
-    width = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
-    depth = max(1, round(math.log10(n_rows)) - 2)
-    return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
 
 
 def _check_body(body: Any, x: Any) -> int:

@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -68,17 +68,16 @@ class TrainingRows:
         return replace(rows, weight=rows.weight / rows.weight.sum())
 
     def in_units_of_targets(self, loss: str) -> tuple[TrainingRows, Array]:
-        """Rows with targets of mean square one, and the units, (n_targets,).
+        """Rows with targets of mean square one, and the units, as a row of ``y``.
 
         All targets then count alike, whatever their units. ``y`` becomes of shape
         (n_rows, n_targets). Outcomes of the logistic loss have the unit one.
         """
-        y = self.y.reshape(len(self), -1)
-        unit = np.ones(y.shape[1])
+        unit = np.ones(self.y.shape[1:])
         if loss == "squared":
-            root = np.sqrt(self.weight @ y**2)
+            root = np.sqrt(self.weight @ self.y**2)
             unit = np.where(root > 0, root, 1.0)
-        return replace(self, y=y / unit), unit
+        return replace(self, y=(self.y / unit).reshape(len(self), -1)), unit
 
 
 def fit_learner(
@@ -206,20 +205,20 @@ class PairsLearner(ContrastMixin, BaseEstimator):
     def _fit(self, rows: TrainingRows, start: Any) -> None:
         raise NotImplementedError
 
-    def _store(self, fit: LogisticFit, rows: TrainingRows, coef: Array) -> None:
-        """Store what an exact fit of the last stage has found."""
-        n_parametric = rows.parametric.shape[1]
-        self.coef_, self.converged_ = coef, fit.converged
-        self.parametric_coef_ = fit.coef[:n_parametric].ravel()
-        self.at_bound_ = fit.at_bound[:n_parametric]
+    def _store(self, fit: LogisticFit, rows: TrainingRows, unit: Array) -> None:
+        """Store what an exact fit has found, in the units of the targets."""
+        n = rows.parametric.shape[1]
+        self.coef_ = fit.coef[n:].reshape(-1, *unit.shape) * unit
+        self.parametric_coef_ = fit.coef[:n].ravel()
+        self.converged_, self.at_bound_ = fit.converged, fit.at_bound[:n]
 
 
 class StagedLearner(PairsLearner):
     """Learner that is linear in its last coefficients: ``columns @ coef + rest``."""
 
     def _columns(self, features: Array) -> Array:
-        """Columns of single responses, (n_rows, n_columns)."""
-        raise NotImplementedError
+        """Columns of single responses, (n_rows, n_columns): by default features."""
+        return features
 
     def _rest(self, features: Array) -> Array | float:
         """What the columns leave of psi, (n_rows,) or (n_rows, n_targets)."""
@@ -274,16 +273,15 @@ def response_moments(left: Array, right: Array, weight: Array) -> tuple[Array, A
     Returns
     -------
     mean, variance : ndarray of shape (n_columns,)
+        Columns that are constant up to rounding have the variance zero: they say
+        nothing about a bias.
     """
     # Both responses of a row count, each by half of its weight.
     share = weight / (2.0 * weight.sum())
     mean = share @ left + share @ right
-    return mean, share @ (left - mean) ** 2 + share @ (right - mean) ** 2
-
-
-def is_constant(mean: Array, variance: Array) -> NDArray[np.bool_]:
-    """Whether columns are constant up to rounding: these say nothing about a bias."""
-    return np.asarray(np.sqrt(variance) <= 1e-10 * (1.0 + np.abs(mean)))
+    variance = share @ (left - mean) ** 2 + share @ (right - mean) ** 2
+    is_constant = np.sqrt(variance) <= 1e-10 * (1.0 + np.abs(mean))
+    return mean, np.where(is_constant, 0.0, variance)
 
 
 def fit_exactly(

@@ -18,7 +18,7 @@ from skanchor._battles.labels import positions
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.pipeline_fit import carried
 from skanchor._model.influence import residuals, row_influence
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import Information
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
@@ -48,7 +48,7 @@ class DifferenceErrors:
         fit, sources = carried(X), source_rows(rows)
         votes = next(part for part in sources if not part.is_new)
         gram = votes.information(votes.weight, fit.probabilities(votes))
-        weights = RieszWeights.solve(fit, [(votes.source, gram)], fit.precision)
+        weights = Information.of(fit, [(votes.source, gram)], fit.precision).weights()
         influence = row_influence(weights, votes, residuals(weights, votes))
         # A score less the mean of all is (K - 1) / K of that less the mean of others.
         n_old = len(human.models_)
@@ -91,7 +91,7 @@ class DifferenceErrors:
         judged = self._in_parts(total[:, None], rows)[:, 0]
         X, known = self.sample.X, debiaser.solution_.item_errors
         items = np.zeros((len(X.judges), len(X.models)))
-        if known is not None:
+        if known.size:
             judges = positions(debiaser.judges_, X.judges)
             models = positions(debiaser.models_, X.models)
             target = debiaser.models_.tolist().index(model)

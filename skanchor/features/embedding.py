@@ -124,10 +124,8 @@ class EmbeddingFeatures(TextTransformer):
             self.scaler_ = scaler.fit(self.pca_.transform(embedded))
 
     def _values(self, texts: list[str]) -> Array:
-        components: Array = self.pca_.transform(self._embed(texts))
-        if self.scaler_ is None:
-            return components
-        return np.asarray(self.scaler_.transform(components))
+        values: Array = self.pca_.transform(self._embed(texts))
+        return values if self.scaler_ is None else self.scaler_.transform(values)
 
     def _embed(self, texts: list[str]) -> Array:
         """Embeddings of texts, of shape (n_texts, n_dimensions), checked as finite."""

@@ -175,11 +175,8 @@ def _refuse_twice(paths: Sequence[str]) -> None:
                 "Give it once."
             )
         if filecmp.cmp(one, two, shallow=False):
-            warn(
-                DataWarning(
-                    f"{one} and {two} hold the same bytes, so that their rows count "
-                    "twice. Leave one of them out if it is a copy.",
-                    code="equal-files",
-                ),
-                stacklevel=5,
+            text = (
+                f"{one} and {two} hold the same bytes, so that their rows count twice. "
+                "Leave one of them out if it is a copy."
             )
+            warn(DataWarning(text, code="equal-files"), stacklevel=5)

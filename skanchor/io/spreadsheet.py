@@ -119,10 +119,5 @@ def _marked(cell: Any) -> Any:
     """
     if not isinstance(cell, str):
         return cell
-    cell = _escaped(cell)
+    cell = _UNSEEN.sub(lambda sign: sign[0].encode("unicode_escape").decode(), cell)
     return f"'{cell}" if re.match(f"'*{_FORMULA}", cell) else cell
-
-
-def _escaped(text: str) -> str:
-    """Text in which characters that are not seen are escapes."""
-    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

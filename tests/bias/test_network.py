@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import by_hand
 import numpy as np
@@ -162,6 +163,45 @@ def test_seeds_reproduce_and_leave_the_generator_alone():
     assert_array_equal(full.contrast(pairs), cut.contrast(pairs))
     for twin in (pickle.loads(pickle.dumps(full)), copy.deepcopy(full)):
         assert_array_equal(twin.contrast(pairs), full.contrast(pairs))
+
+
+# ------------------------------------------------------------------------------ threads
+def shared_state():
+    """Flags of torch that all of a process share."""
+    return (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.backends.cudnn.deterministic,
+        torch.backends.cudnn.benchmark,
+        torch.get_default_dtype(),
+        torch.get_num_threads(),
+        torch.is_grad_enabled(),
+    )
+
+
+def make_body(n_features):
+    """Give a body with what draws from the global generator: weights and dropout."""
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(n_features, 8), nn.Tanh(), nn.Dropout(0.2))
+
+
+@pytest.mark.parametrize("module", [{}, {"module": make_body}], ids=["own", "user's"])
+def test_threads_change_nothing(module):
+    """Nor is the state of torch another one afterwards."""
+    pairs, _, y, _ = make_pairs(n=200)
+    torch.manual_seed(3)
+    generator, flags = torch.get_rng_state(), shared_state()
+
+    def contrast(seed):
+        net = NetworkBias(max_epochs=2, alpha=1.0, random_state=seed, **module)
+        return net.fit(pairs, y).contrast(pairs)
+
+    seeds = [0, 1] * 2
+    alone = [contrast(seed) for seed in seeds]
+    assert not np.allclose(alone[0], alone[1])
+    with ThreadPoolExecutor(4) as pool:
+        assert_array_equal(list(pool.map(contrast, seeds)), alone)
+    assert torch.equal(generator, torch.get_rng_state())
+    assert shared_state() == flags
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="for machines without a GPU")

@@ -667,19 +667,6 @@ def test_rows_that_place_nobody_are_told(simple):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_handful_of_rows_is_placed(simple):
-    *_, history, late, outcomes = simple
-    judged = (late.judge != "human").to_numpy()
-    few = np.flatnonzero(judged)[:4]
-    result = history.place(late.iloc[few], outcomes.iloc[few])
-    assert result.is_new.sum() == 1
-    # Two rows in three folds: each row is held out once.
-    few = few[:2]
-    plan = history.place(late.iloc[few], outcomes.iloc[few]).fold_plan[0]
-    assert sorted(len(test) for _, test in plan) == [0, 1, 1]
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_groups_of_the_history_keep_their_fold(grouped):
     history, rows, outcomes, groups = grouped
     result = history.place(rows, outcomes, groups=groups)

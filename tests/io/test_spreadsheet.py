@@ -9,22 +9,8 @@ import pytest
 from skanchor.io import read_battles
 from skanchor.io.spreadsheet import separated, workbook
 
-NAMES = [
-    "=1+1",
-    "+x",
-    "-x",
-    "@x",
-    "\tx",
-    "\rx",
-    "\nx",
-    "'=x",
-    "''-x",
-    "'x",
-    "x",
-    "x=",
-    "-",
-    "'",
-]
+NAMES = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "\nx", "'=x", "''-x", "'x", "x", "x=",
+         "-", "'"]  # fmt: skip
 
 
 @pytest.mark.parametrize(("suffix", "separator"), [("csv", ","), ("tsv", "\t")])
@@ -45,14 +31,8 @@ def test_names_are_marked_and_come_back(tmp_path, suffix, separator):
 
 
 def test_characters_that_a_terminal_runs_are_escaped():
-    names = [
-        "\x1b[31mred",
-        "a\u202eb",
-        "\u2066x\u2069",
-        "\x9b1m",
-        "line\nbreak",
-        "tab\there",
-    ]
+    names = ["\x1b[31mred", "a\u202eb", "\u2066x\u2069", "\x9b1m", "line\nbreak",
+             "tab\there"]  # fmt: skip
     text = separated(pd.DataFrame({"model": names}), ",")
     for raw in ("\x1b", "\u202e", "\u2066", "\u2069", "\x9b"):
         assert raw not in text

@@ -159,11 +159,7 @@ def first_row(name):
 @pytest.mark.parametrize(
     ("name", "changes", "match"),
     [
-        (
-            "alpaca_eval",
-            {"preference": -1},
-            "holds -1 in column 'preference', which goes",
-        ),
+        ("alpaca_eval", {"preference": -1}, "holds -1 in column 'preference', which"),
         ("mt_bench_pairs", {"g1_winner": "owl"}, "holds 'owl' in column 'g1_winner'"),
         ("wildbench", {"winner": "bee"}, "holds the winner 'bee', which is none of"),
         ("wildbench", {"extent": 3}, "holds 3 in column 'extent'"),

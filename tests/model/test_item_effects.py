@@ -85,19 +85,17 @@ def fitted(layout, sources, joint=True):
 def history_of(layout, sources):
     start = fitted(layout, sources)
     beside = with_item_effects(start, np.eye(layout.n_sources - 1))
-    return start, RowsOfHistory(beside, sources, no_bounds(layout))
+    return RowsOfHistory(beside, sources, no_bounds(layout))
 
 
 def estimated(layout, sources, prior=None):
     prior = ItemPrior() if prior is None else prior
-    start, history = history_of(layout, sources)
-    slopes = start.x[layout.sensitivities][1:]
-    return estimate_covariance(history, slopes, prior)
+    return estimate_covariance(history_of(layout, sources), prior)
 
 
 def posterior(layout, sources, covariance):
     """Modes of the effects, their dense covariance, all information, and the fit."""
-    _, history = history_of(layout, sources)
+    history = history_of(layout, sources)
     history.expand(covariance.covariance)
     fit = history.fit
     grams = [
