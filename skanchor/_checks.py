@@ -70,6 +70,6 @@ def refuse_contexts(estimator: Any, what: str) -> None:
     method = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if getattr(method, "context", None) is not None:
         raise ValueError(
-            f"{what} does not support contexts, and context={method.context!r} asks "
-            "for them: leave it at None, and give the rows of one context at a time."
+            f"{what} does not support contexts, and {method.context!r} names "
+            "some: leave it out, and give the rows of one context at a time."
         )

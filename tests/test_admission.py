@@ -37,7 +37,7 @@ def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
     assert bool(told) == is_told
     if is_told:
         assert "20 judges have 40 verdicts each on historical models" in told[0]
-        assert told[0].endswith("pool='judges'.")
+        assert told[0].endswith("alike as one (pool).")
         # What it advises helps.
         one, _ = split_battles(X.assign(winner=y), pool="judges")
         pooled = AnchorPipeline(cv=2, item_effects=None, random_state=0)

@@ -91,7 +91,7 @@ def scaled(factor):
     return table.assign(x1_a=table["x1_a"] * factor, x1_b=table["x1_b"] * factor)
 
 
-COUNTS = "holds numbers of equal rows: it needs weights='frequency', and rows without"
+COUNTS = "holds numbers of equal rows: it needs frequency as weights, and rows without"
 FEATURE = "Feature 'x1' is missing, infinite or too large in"
 # Titles of `faults`, and what is said by batches where it is not what a fit says.
 FAULTY = {

@@ -135,7 +135,7 @@ def test_either_the_label_or_the_mark_says_that_both_were_bad():
 def test_level_is_the_coefficient_of_the_ties():
     X, y, *_ = with_ties(nu=(2.0, 2.0, 2.0), slopes=(-0.6, 0.6, 0.0), n=20000)
     anchor = AnchorPipeline(item_effects=None, cv=2, random_state=0)
-    with pytest.warns(DiagnosticWarning, match="log-odds of a tie .*ties='drop'"):
+    with pytest.warns(DiagnosticWarning, match="log-odds of a tie .*ties set to drop"):
         anchor.fit(X, y)
     table = anchor.result_.diagnostics.ties
     # In logits of the half-win scale, which are about twice as long.
@@ -150,7 +150,7 @@ def test_level_is_the_coefficient_of_the_ties():
 def test_votes_that_all_tie_cannot_be_left_out():
     X, y, *_ = with_ties()
     human = X.judge == "human"
-    with pytest.raises(BattlesError, match=r"vote is a tie.*ties='half'"):
+    with pytest.raises(BattlesError, match=r"vote is a tie.*set ties to half"):
         AnchorPipeline(ties="drop").fit(X, y.mask(human, "tie"))
     with pytest.raises(BattlesError, match="Every human vote is a tie"):
         BTLRegressor(ties="drop").fit(X[human], y[human].mask(human, "tie"))

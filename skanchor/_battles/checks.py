@@ -335,7 +335,7 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
             names,
             f"Judges {first_five(names)} agree on the same prompts and models like "
             f"runs of one judge (Cohen's kappa {least:.2f} or more) and tell little "
-            "more than one. Fit them under one name, all judges by pool='judges'.",
+            "more than one. Fit them under one name, all judges by pool.",
         )
 
 

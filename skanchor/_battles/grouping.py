@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -13,8 +12,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from skanchor._battles.labels import as_objects, factorize
 from skanchor._battles.table import as_frame
@@ -123,44 +120,6 @@ def _column(table: Any, name: str, what: str) -> nw.Series[Any]:
     return frame[name]
 
 
-def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
-    """Group the rows that are linked by equal values in any of the columns.
-
-    Two rows are in one group if a chain of rows connects them in which neighbours share
-    a value in one of the columns, such as the prompt or the voter. Nulls link no rows.
-
-    Parameters
-    ----------
-    table : battles table
-        One row per comparison.
-    columns : sequence of str
-        Names of columns.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Number of the group of each row, for ``fit(groups=...)``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skanchor._battles.grouping import join_groups
-    >>> table = pd.DataFrame({"prompt_id": [1, 1, 2, 3], "rater": [7, 8, 8, 9]})
-    >>> join_groups(table, ["prompt_id", "rater"]).tolist()
-    [0, 0, 0, 1]
-    """
-    part: NDArray[Any] = np.arange(len(_column(table, columns[0], "groups")))
-    n_rows = len(part)
-    for name in columns:
-        codes, values = factorize(_column(table, name, "groups"), f"Column {name!r}")
-        rows = np.flatnonzero(codes >= 0)
-        # Nodes of a graph are the parts so far, then the values of this column.
-        ends = part[rows], n_rows + codes[rows]
-        links = coo_array((np.ones(len(rows)), ends), (n_rows + len(values),) * 2)
-        part = connected_components(links, directed=False)[1][part]
-    return pd.factorize(part)[0].astype(np.intp)
-
-
 # ------------------------------------------------------- prompts, raters, contexts
 def _default_groups(frame: nw.DataFrame[Any] | None) -> RowGroups:
     """Prompts, unless they do not repeat or are few, and raters of a table."""
@@ -182,8 +141,9 @@ def warn_of_few_prompts(n_groups: int) -> None:
         "few-prompts",
         [PROMPT_COLUMN],
         f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few for "
-        "errors by prompt, so that rows count as independent. Give groups='prompt_id' "
-        "if you still want such errors, else groups=None (--groups none).",
+        "errors by prompt, so that rows count as independent. Name the column "
+        "as groups if you still want such errors, else set groups to None (--groups "
+        "none).",
     )
 
 

@@ -19,11 +19,10 @@ from skanchor.exceptions import BattlesError
 # Columns that are read without being features: `rater` tells copies of a battle from
 # votes of several people, `both_bad` marks ties to count.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
-ALL_SOURCES = (
+_ALL_SOURCES = (
     "In a cross-validation, split with SourceKFold, which keeps rows of every source "
     "in training; learning_curve needs shuffle=True as well."
 )
-"""Advice where rows of a source are missing."""
 
 _SHOWN = 20
 _TIES = {
@@ -77,9 +76,9 @@ def decide_roles(
     new = label_list("new_models", new)
     absent = sorted(set(new) - set(present.tolist()), key=new.index)
     if absent:
-        raise BattlesError(
+        raise lacking_source(
             f"new_models names {absent}, which no battle of positive weight involves; "
-            f"known models are {present[:10].tolist()}. {ALL_SOURCES}"
+            f"known models are {present[:10].tolist()}."
         )
     forgotten = unvoted[~is_in(unvoted, new)].tolist()
     # Without any vote something else is wrong, which is said later.
@@ -96,6 +95,14 @@ def decide_roles(
         new = X.models[shown & is_in(items.models, new)[items.model]].tolist()
     roles = X.relabel(X.models[shown], X.judges[is_judging[:-1]])
     return roles.with_columns(new_models=tuple(new))
+
+
+def lacking_source(message: str) -> BattlesError:
+    """Error of rows that lack a source, with a note for those who split them."""
+    # A note stands below a traceback, and not in the one line of a command.
+    error = BattlesError(message)
+    error.add_note(_ALL_SOURCES)
+    return error
 
 
 def count_rows(

@@ -73,22 +73,13 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     )
     if given is not None:
         return table, given.edited(source=table.source)
-    roles = {}
-    for name, role in renames.items():
-        if name not in table.frame:
-            columns = ", ".join(map(str, table.frame.columns[:20]))
-            raise BadInputError(f"--columns: there is no column {name} among {columns}")
-        # Other names are those of features; a misspelt role is no name.
-        if role in ROLES_OF_COLUMNS or role.startswith("keep as "):
-            roles[name] = role
-        elif role.endswith(("_a", "_b")):
-            roles[name] = f"keep as {role}"
-        else:
-            raise BadInputError(
-                f"--columns {name}={role}: a role is one of "
-                f"{', '.join(ROLES_OF_COLUMNS)}, 'keep as NAME', or the name of a "
-                "feature with _a or _b"
-            )
+    # Other names with a side are those of features.
+    roles = {
+        name: f"keep as {role}"
+        if role.endswith(("_a", "_b")) and role not in ROLES_OF_COLUMNS
+        else role
+        for name, role in renames.items()
+    }
     mapping = Mapping.propose(table, columns=roles, labels=labels, human=options.human)
     return table, mapping
 
@@ -163,13 +154,10 @@ def _without_votes(X: Any, models: list[str]) -> Any:
     hidden = is_human & False
     for model in models:
         plays = (X["model_a"] == model) | (X["model_b"] == model)
-        if not (plays & is_human).any():
-            known = "no human rows" if plays.any() else "no rows"
-            raise BadInputError(f"--hide-votes-of {model}: it has {known} to hide")
-        if not (plays & ~is_human).any():
+        if not (plays & is_human).any() or not (plays & ~is_human).any():
             raise BadInputError(
-                f"--hide-votes-of {model}: no judge has compared it, so nothing would "
-                "be left to place it by"
+                f"--hide-votes-of {model}: it has no human rows to hide, or no rows of "
+                "judges that would place it"
             )
         hidden |= plays & is_human
     text = f"A dry run: {hidden.sum()} human rows of {', '.join(models)} are left out."
@@ -194,9 +182,10 @@ def find_unvoted(X: Any) -> tuple[list[Any], Any]:
 def load_rows(
     options: argparse.Namespace,
     chosen: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+    read: tuple[Table, Mapping] | None = None,
 ) -> Rows:
     """Read the battles; return the rows that ``chosen`` keeps, or all of them."""
-    X, y, counts = read_table(options)
+    X, y, counts = read_table(options, read)
     if chosen is not None:
         X, y = chosen(X, y)
     found = {"X": X, "y": y, "groups": groups_of(X, options.groups)}
@@ -210,31 +199,11 @@ def load_rows(
     return Rows(found, options.weights or "frequency")
 
 
-def groups_of(X: Any, names: list[str] | None) -> Any:
-    """Groups of dependent rows: None, "auto", the name of a column, or codes.
-
-    With several columns, rows that share a value in any of them are in one group.
-    """
-    if not names:
-        return "auto"
-    if names == [NO_GROUPS] and NO_GROUPS not in X:
+def groups_of(X: Any, name: str | None) -> str | None:
+    """Groups of dependent rows: a column, by its name in the file, "auto" or None."""
+    if name == NO_GROUPS and name not in X:
         return None
-    # A column may be named as the file does.
-    names = [X.attrs.get("renamed", {}).get(name, name) for name in names]
-    if len(names) == 1:
-        return names[0]
-    import pandas as pd
-
-    from skanchor._battles.grouping import join_groups
-
-    # The name of the series is shown under the leaderboard.
-    groups = pd.Series(join_groups(X, names), name=", ".join(names))
-    if len(groups) > 1 and groups.nunique() == 1:
-        raise BadInputError(
-            f"--groups {','.join(names)}: shared values connect all rows; "
-            "name fewer columns"
-        )
-    return groups
+    return X.attrs.get("renamed", {}).get(name, name) or "auto"
 
 
 def typed_label(known: Iterable[Any], name: str | None) -> Any:

@@ -19,13 +19,20 @@ if TYPE_CHECKING:
 def check(options: argparse.Namespace) -> None:
     check_flags(options)
     pipeline, rows = load_judged(options)
-    _fit_as_ranked(pipeline, rows)
+    # As ``skanchor rank`` fits all rows, or the historical models alone: this decides
+    # the treatment of the item effects, and issues the warnings once.
+    pipeline.set_params(new_models=find_unvoted(rows.X)[0])
 
     from skanchor.evaluation import check_intervals
+    from skanchor.exceptions import DiagnosticWarning
     from skanchor.reports.sentences import check_record
     from skanchor.reports.text import Readout
     from skanchor.reports.views import check_table
 
+    with warnings.catch_warnings():
+        # What they say concerns the intervals of the new models, which rank shows.
+        warnings.simplefilter("ignore", DiagnosticWarning)
+        pipeline.fit(**rows.arguments)
     found = check_intervals(pipeline, **left_out_settings(rows, options))
     record = check_record(found)
     findings = [f"- {line}" for line in record["findings"]]
@@ -54,18 +61,3 @@ def left_out_settings(rows: Rows, options: argparse.Namespace) -> dict[str, Any]
         "n_jobs": options.n_jobs,
         "verbose": int(is_watched()),
     }
-
-
-def _fit_as_ranked(pipeline: AnchorPipeline, rows: Rows) -> None:
-    """Fit all rows as ``skanchor rank`` does, or the historical models alone.
-
-    The fit decides the treatment of the item effects, and issues its warnings once.
-    """
-    from skanchor.exceptions import DiagnosticWarning
-
-    if not find_unvoted(rows.X)[0]:
-        pipeline.set_params(new_models=[])
-    with warnings.catch_warnings():
-        # What they say concerns the intervals of the new models, which rank shows.
-        warnings.simplefilter("ignore", DiagnosticWarning)
-        pipeline.fit(**rows.arguments)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.battles import Rows
 from skanchor._cli.check import left_out_settings, load_judged
 from skanchor._cli.output import deliver
 from skanchor._cli.rank import check_flags
@@ -49,43 +47,25 @@ def compare(options: argparse.Namespace) -> None:
 
     if "all" in chosen:
         chosen = [ANCHOR, *(name for name in BASELINES if name not in NEEDING_MORE)]
-    methods = []
+    methods = {}
     for name in chosen:
-        method = _method(name, pipeline, options.n_resamples)
-        # Without new models, methods are compared on historical models only.
-        ranks = {} if options.no_new else _ranks(method, rows, options.level)
-        left_out = leave_one_model_out(method, **left_out_settings(rows, options))
-        methods.append({"method": name, **_accuracy(left_out), "new_models": ranks})
-    frame = pd.DataFrame(methods).set_index("method")
-    placed = pd.DataFrame(frame.pop("new_models").tolist(), frame.index)
+        left_out = leave_one_model_out(
+            _method(name, pipeline), **left_out_settings(rows, options)
+        )
+        methods[name] = _accuracy(left_out)
+    frame = pd.DataFrame.from_dict(methods, orient="index").rename_axis("method")
     names = ["rmse", "rank_error", "own_rank_error", "exact", "compatible", "width"]
     shown = frame.filter([*names, "models"])
     tables = [Table.of("methods", shown, "On models with votes, each left out in turn")]
-    if len(placed.columns):
-        caption = "Where each method places the new models (rank set)"
-        texts = placed.reset_index(names="Method")
-        tables.append(Table("ranks", caption, texts, [False] * len(texts.columns)))
-    readout = Readout(
-        "compare",
-        frame.join(placed),
-        lambda: {"methods": methods, "bootstrap": options.n_resamples},
-        tables,
-        values={"refits": options.n_resamples},
-    )
-    deliver(readout, options)
+    deliver(Readout("compare", frame, lambda: {"methods": frame}, tables), options)
 
 
-def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any:
-    """Make a method with the settings that it shares with the pipeline.
-
-    With ``n_resamples``, methods that have scores but no intervals get intervals from
-    refits.
-    """
+def _method(name: str, pipeline: AnchorPipeline) -> Any:
+    """Make a method with the settings that it shares with the pipeline."""
     if name == ANCHOR:
         return pipeline
     from skanchor._estimators.btl import BTLRegressor
     from skanchor.baselines import BASELINES
-    from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 
     method: Any = BASELINES[name]().set_params(
         btl=BTLRegressor(weights=pipeline.weights, ties=pipeline.ties),
@@ -93,33 +73,7 @@ def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any
     )
     if pipeline.calibrator is not None and "calibrator" in method.get_params(False):
         method.set_params(calibrator=pipeline.calibrator)
-    if n_resamples is None or isinstance(method, (RankingEstimator, RankOnlyEstimator)):
-        return method
-    from skanchor.bootstrap import Bootstrapped
-
-    return Bootstrapped(
-        method,
-        n_resamples,
-        random_state=pipeline.random_state,
-        new_models=pipeline.new_models,
-        weights=pipeline.weights,
-    )
-
-
-def _ranks(method: Any, rows: Rows, level: float) -> dict[str, str]:
-    """Rank that a method gives each new model, with the rank set if it has one."""
-    from sklearn.base import clone
-
-    from skanchor.exceptions import DiagnosticWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DiagnosticWarning)
-        fitted = clone(method).fit(**rows.arguments)
-    ranks = {str(model): str(rank) for model, rank in fitted.ranks_.items()}
-    if hasattr(fitted, "rank_sets"):
-        for model, row in fitted.rank_sets(level).iterrows():
-            ranks[str(model)] += f" ({row['low']}-{row['high']})"
-    return ranks
+    return method
 
 
 def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:

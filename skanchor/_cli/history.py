@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.battles import (
-    NO_GROUPS,
-    Rows,
-    check_files,
-    find_unvoted,
-    load_rows,
-)
+from skanchor._cli.battles import Rows, check_files, find_unvoted, load_rows
 from skanchor._cli.output import check_file, check_output, is_same_file, json_text
 from skanchor._cli.rank import deliver_ranking, pipeline_of
 from skanchor._cli.streams import (
     check_stdout,
-    is_watched,
     print_line,
     print_result,
     raise_if_stopped,
 )
-from skanchor._cli.values import BadInputError, by_name, refuse_typed
+from skanchor._cli.values import BadInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor.history import AnchorHistory
     from skanchor.results import AnchorResult
-
-# Flags of files that do not go with a folder of Parquet files.
-_OF_TABLES = (
-    *("--mapping", "--from", "--labels", "--encoding", "--drop-invalid"),
-    *("--without", "--pool", "--text-columns"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +40,17 @@ def build(options: argparse.Namespace) -> None:
     pipeline_of(options)
     if options.output is None:
         raise BadInputError("--output names the file to write the history to")
-    prints = _fingerprints(options, *options.battles)
-    if any(map(os.path.isdir, options.battles)):
-        history = _build_from_folder(options, prints)
-    elif options.n_jobs:
-        raise BadInputError("--n-jobs goes with a folder of Parquet files")
-    else:
-        rows = load_rows(options, _voted)
+    check_file(options, *options.battles)
+    rows = load_rows(options, _voted)
 
-        from skanchor.history import AnchorHistory
+    from skanchor.history import AnchorHistory
 
-        # Rows without weights are one each, which is a number of rows.
-        is_weighted = rows.arguments["sample_weight"] is not None
-        weights = rows.weights if is_weighted else "frequency"
-        pipeline = pipeline_of(options, weights=weights)
-        history = AnchorHistory(pipeline).fit(**rows.arguments, fingerprints=prints)
+    # Rows without weights are one each, which is a number of rows.
+    is_weighted = rows.arguments["sample_weight"] is not None
+    pipeline = pipeline_of(
+        options, weights=rows.weights if is_weighted else "frequency"
+    )
+    history = AnchorHistory(pipeline).fit(**rows.arguments)
     raise_if_stopped()
     history.save(options.output, overwrite=options.force)
 
@@ -77,11 +58,10 @@ def build(options: argparse.Namespace) -> None:
 def place(options: argparse.Namespace) -> None:
     check_files(options)
     check_output(options, inputs=[options.history])
-    prints = _fingerprints(options)
     history = _load(options.history)
     rows = load_rows(options)
     _check_weights(history, rows)
-    result = history.place(**rows.arguments, fingerprints=prints)
+    result = history.place(**rows.arguments)
     placed = PlacedByHistory(result, history.item_effects_)
     deliver_ranking(placed, options, options.warned)
 
@@ -92,7 +72,7 @@ def update(options: argparse.Namespace) -> None:
         # The history itself is replaced.
         options.output, options.force = options.history, True
     past = options.past or []
-    prints = _fingerprints(options, *options.battles, *past)
+    check_file(options, *options.battles, *past)
     from skanchor.io.atomic import locked
 
     is_replaced = is_same_file(options.output, options.history)
@@ -100,8 +80,8 @@ def update(options: argparse.Namespace) -> None:
     with locked(options.history) if is_replaced else nullcontext():
         history = _load(options.history)
         seen = history.checksum_ if is_replaced else b""
-        tables = [load_rows(options)]
-        more: dict[str, Any] = {"fingerprints": prints}
+        tables: list[Rows] = [load_rows(options)]
+        more: dict[str, Any] = {}
         if past:
             # Rows that the history was built from are read with the same flags.
             options.battles = past
@@ -154,54 +134,6 @@ def _load(path: str) -> AnchorHistory:
     return AnchorHistory.load(path)
 
 
-def _build_from_folder(
-    options: argparse.Namespace, fingerprints: dict[str, str] | None
-) -> AnchorHistory:
-    """Fit a history from Parquet files that are read in batches."""
-    refuse_typed(
-        options,
-        _OF_TABLES,
-        "does not go with a folder, whose columns are read as they are; prepare them "
-        "in the files, or name the files one by one",
-    )
-    names = options.groups or []
-    if len(options.battles) > 1 or len(names) > 1:
-        raise BadInputError("a folder stands alone, with one column of --groups")
-    folder = options.battles[0]
-    # Arrow passes over files whose names begin with a dot or an underscore.
-    files = (one for one in Path(folder).rglob("[!._]*.*") if one.is_file())
-    other = next((one for one in files if one.suffix != ".parquet"), None)
-    if other is not None:
-        raise BadInputError(
-            f"{folder}: only Parquet files are read from a folder, and it holds "
-            f"{other.name}; name the files one by one, as in {folder}/*{other.suffix}"
-        )
-
-    from skanchor._battles import HUMAN
-    from skanchor.large import fit_history, open_dataset
-
-    anchor = pipeline_of(options, weights=options.weights or "frequency")
-    anchor.set_params(n_jobs=options.n_jobs, verbose=int(is_watched()))
-    opened = open_dataset(folder)
-    renames = by_name("--columns", options.columns)
-    if "judge" not in {renames.get(name, name) for name in opened.schema.names}:
-        raise BadInputError(
-            f"{folder}: there is no column judge that says who decided; "
-            "name it, as in --columns annotator=judge"
-        )
-    groups = [None if one == NO_GROUPS else renames.get(one, one) for one in names]
-    return fit_history(
-        opened,
-        anchor,
-        columns=renames,
-        human=options.human or HUMAN,
-        features=options.features,
-        sample_weight=None if options.weights is None else "count",
-        groups=groups[0] if groups else "auto",
-        fingerprints=fingerprints,
-    )
-
-
 def _check_weights(history: AnchorHistory, *tables: Rows) -> None:
     """Refuse counts of added rows that the history would take for something else."""
     # A file has the settings of its history.
@@ -229,22 +161,3 @@ def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
         f"are left out: {late.sum()}; skanchor history place places them"
     )
     return X[~late].reset_index(drop=True), y[~late].reset_index(drop=True)
-
-
-def _fingerprints(options: argparse.Namespace, *inputs: str) -> dict[str, str] | None:
-    """Fingerprint of each judge; refuse an output that would be one of the inputs."""
-    path = options.fingerprints
-    if inputs:
-        check_file(options, *inputs, *filter(None, [path]))
-    if path is None:
-        return None
-    with open(path, encoding="utf-8") as file:
-        try:
-            found = json.load(file)
-        except ValueError as error:
-            raise BadInputError(f"--fingerprints {path}: {error}") from None
-    if not isinstance(found, dict) or not all(
-        isinstance(text, str) for text in found.values()
-    ):
-        raise BadInputError(f"--fingerprints {path} must hold a text for each judge")
-    return found

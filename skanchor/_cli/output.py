@@ -74,8 +74,7 @@ def check_file(options: argparse.Namespace, *inputs: str) -> None:
 
     path = Path(options.output)
     for one in inputs:
-        is_inside = path.exists() and Path(one).resolve() in path.resolve().parents
-        if is_same_file(one, path) or is_inside:
+        if is_same_file(one, path):
             raise BadInputError(f"--output {path} is a file that is read")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no directory {path.parent}")

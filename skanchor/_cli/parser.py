@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import textwrap
 import tomllib
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.resources import files
 from typing import Any, NoReturn
 
-from skanchor._cli.streams import print_result
 from skanchor._cli.values import TYPES, BadInputError
 
 # Values of flags that some commands do not take.
@@ -65,7 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
         + _examples("skanchor", known["examples"]),
         epilog=_EXIT_CODE,
     )
-    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--version", action="store_true", help="print the version")
     parser.set_defaults(**_ABSENT)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=Parser
@@ -77,6 +75,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command that was typed, a function of the module that has its name."""
+    if getattr(options, "force", False) and options.output is None:
+        raise BadInputError("--force goes with --output")
     module = import_module(f"skanchor._cli.{options.command}")
     getattr(module, getattr(options, "action", options.command))(options)
 
@@ -137,16 +137,3 @@ def _examples(prog: str, examples: dict[str, str]) -> str:
     else:
         lines = [f"  {words:{width}}  # {what}" for words, what in typed.items()]
     return "\n".join(["examples:", *lines]) if examples else ""
-
-
-class _Version(argparse.Action):
-    """Print the version, which is looked up only when asked for."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str):
-        super().__init__(option_strings, dest, nargs=0, help="print the version")
-
-    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> NoReturn:
-        from importlib.metadata import version
-
-        print_result(f"skanchor {version('skanchor')}\n")
-        parser.exit()

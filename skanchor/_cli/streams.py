@@ -29,23 +29,9 @@ _ENDING = [
 _arrived: list[int] = []
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal has asked the program to end.
-
-    Parameters
-    ----------
-    number : int
-        Number of the signal.
-    """
-
-    def __init__(self, number: int):
-        super().__init__()
-        self.number = number
-
-
 @contextmanager
 def raised_as_interrupts() -> Iterator[None]:
-    """Raise `Stopped` when such a signal arrives.
+    """Raise KeyboardInterrupt when such a signal arrives.
 
     Signals that are ignored, or have another handler, are left as they are.
     """
@@ -54,30 +40,28 @@ def raised_as_interrupts() -> Iterator[None]:
         # Python allows handlers to be set in the main thread only.
         yield
         return
-    before = {number: signal.getsignal(number) for number in _ENDING}
-    taken = [number for number, old in before.items() if old is signal.SIG_DFL]
+    taken = [one for one in _ENDING if signal.getsignal(one) is signal.SIG_DFL]
     for number in taken:
         signal.signal(number, _stop)
     try:
         yield
     finally:
         for number in taken:
-            signal.signal(number, before[number])
+            signal.signal(number, signal.SIG_DFL)
 
 
 def raise_if_stopped() -> None:
-    """Raise `Stopped` if such a signal has arrived: call before anything is written.
+    """Raise again what a signal has raised: call before anything is written.
 
     Python swallows what a handler raises inside a finaliser.
     """
     if _arrived:
-        raise Stopped(_arrived[0])
+        raise KeyboardInterrupt
 
 
-def exit_code(interrupt: KeyboardInterrupt) -> int:
-    """Exit code by which a shell reports a program that the signal has ended."""
-    number = interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT
-    return 128 + int(number)
+def exit_code() -> int:
+    """Exit code by which a shell reports a program that a signal has ended."""
+    return 128 + int(_arrived[0] if _arrived else signal.SIGINT)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -136,8 +120,6 @@ def print_line(message: str) -> None:
         line = printable(brief(" ".join(message.split())))
         if re.search(r"\brow \d", line):
             line += " Rows are counted from 0."
-        if re.search(r"\b(?!shuffle)[a-z_]+=", line) and "--" not in line:
-            line += " In a command: the flag of that name, or --set NAME=VALUE."
         # If the stream is broken, the exit code still reports the failure.
         with suppress(OSError):
             print(f"skanchor: {line}", file=sys.stderr, flush=True)

@@ -75,10 +75,6 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "pairs": _pairs,
     "positive": _positive,
     "price": _pair("SOURCE=PRICE", _positive),
-    # With fewer refits there are no intervals.
-    "resamples": _number(
-        "20 refits or more", lambda x: x % 1 == 0 and 20 <= x < math.inf
-    ),
     "score": _pair("MODEL=SCORE", _number("a finite score", math.isfinite)),
     "setting": _setting,
 }

@@ -259,7 +259,7 @@ def undetermined_scores(
     return InstabilityWarning(
         f"The scores of {first_five(names)} are not determined{why}. They keep the "
         f"plug-in score, with an infinite error.{causes} Add rows, use fewer folds "
-        "(cv), or set a ridge penalty such as LinearBias(alpha=0.01).",
+        "(cv), or set a ridge penalty (calibrator__bias__alpha).",
         code="undetermined-scores",
         subject=names,
     )

@@ -368,7 +368,7 @@ def warn_of_fold(weights: RieszWeights, models: np.ndarray) -> None:
             ConvergenceWarning(
                 "The fit did not converge: no finite sensitivities and scores fit "
                 "votes and verdicts together. Leave out judges with few rows, or let "
-                "votes alone decide the scores with historical_fit='two-step'.",
+                "votes alone decide the scores (set historical_fit to two-step).",
                 code="fold-not-converged",
             )
         )

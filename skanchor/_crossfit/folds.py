@@ -119,9 +119,9 @@ def make_plans(
     if hasattr(cv, "split") and len(plans) > 1:
         if np.array_equal(plans[0].fold, plans[1].fold):
             raise ValueError(
-                f"cv gives the same folds each time, so that n_repeats={n_repeats} "
-                "repeats nothing: leave its random_state at None, or give cv a number "
-                "of folds."
+                f"cv gives the same folds each time, so that {n_repeats} repeats "
+                "(n_repeats) are one: leave its random_state at None, or give cv a "
+                "number of folds."
             )
     if cell is None or sample.multiplicity is None:
         return plans

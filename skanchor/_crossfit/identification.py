@@ -94,8 +94,8 @@ def _refuse(
             "Human votes and verdicts contradict each other so much that no "
             f"finite scores fit them both: those of {models[far].tolist()[:5]} run "
             "away, and the judges' sensitivities go to zero. Drop judges that "
-            "contradict people, or let votes alone decide the scores with "
-            "historical_fit='two-step'."
+            "contradict people, or let votes alone decide the scores: "
+            "set historical_fit to two-step."
         )
     # Which rows there are, whatever their weights, the outcomes and the features.
     is_used = [(rows.weight > 0).astype(np.float64) for rows in sources]

@@ -140,8 +140,8 @@ class SourceKFold(BaseEstimator):
         n_rows = len(encoded) if cell is None else len(cell)
         if n_rows < self.n_splits:
             raise BattlesError(
-                f"Cannot have cv={self.n_splits} greater than the number of rows, "
-                f"{n_rows}. Use fewer folds."
+                f"{n_rows} rows cannot be dealt into {self.n_splits} folds (cv). Use "
+                "fewer folds."
             )
         chosen_groups = self.groups if groups is None else groups
         codes = find_groups(chosen_groups, X, n_rows).prompts
@@ -149,8 +149,8 @@ class SourceKFold(BaseEstimator):
         n_groups = None if codes is None else np.count_nonzero(np.bincount(codes))
         if n_groups is not None and n_groups < self.n_splits:
             raise BattlesError(
-                f"Cannot have cv={self.n_splits} greater than the number of groups, "
-                f"{n_groups}. Use fewer folds, or finer groups."
+                f"{n_groups} groups cannot be dealt into {self.n_splits} folds (cv). "
+                "Use fewer folds, or finer groups."
             )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)

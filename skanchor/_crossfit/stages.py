@@ -212,8 +212,8 @@ def fit_history(stages: Stages, sample: Sample) -> FittedStages:
                 f"Where judges {named[:5]} help to place the historical models, their "
                 "verdicts are separated by the scores, or nearly so: no finite "
                 "sensitivity fits them. They are calibrated, but are excluded from the "
-                "joint fit of those scores. If intervals are wide, leave them out: "
-                f"without={named[:5]}.",
+                "joint fit of those scores. If intervals are wide, leave them out "
+                "(without).",
                 code="separated-in-joint-fit",
                 subject=named,
             )

@@ -111,6 +111,31 @@ def partial_effects(
     return pd.concat(tables, names=["judge", "feature", "point"])
 
 
+def verdict_table(sample: Sample) -> pd.DataFrame:
+    """Rows, ties and first-side rate of each judge, in which a tie is half a win."""
+    X, y = sample.X, sample.y
+    verdicts = X.is_usable & ~X.is_human
+    kinds = {
+        "rows": verdicts & (sample.weight > 0),
+        "ties": verdicts & sample.tied,
+        "both_bad": verdicts & sample.both_bad,
+    }
+    found = pd.DataFrame(
+        {name: sample.by_source(rows)[1:].astype(np.intp)
+         for name, rows in kinds.items()},
+        index=pd.Index(X.judges, name="judge"),
+    )  # fmt: skip
+    first_wins = np.where(X.order >= 0, y, 1.0 - y)
+    rate = _share(sample, kinds["rows"] & (X.order != 0), first_wins)
+    return found.assign(first_side_rate=rate)
+
+
+def _share(sample: Sample, rows: NDArray[np.bool_], values: Any) -> Array:
+    """Mean of values over some rows of each judge."""
+    with np.errstate(invalid="ignore"):
+        return sample.by_source(rows, values)[1:] / sample.by_source(rows)[1:]
+
+
 def judge_table(
     sample: Sample, scores: Array, calibrator: JudgeCalibrator
 ) -> pd.DataFrame:
@@ -132,28 +157,9 @@ def judge_table(
     """
     X, y = sample.X, sample.y
     delta = X.with_columns(scores=scores).score_differences
-    verdicts = X.is_usable & ~X.is_human
-    used = verdicts & (sample.weight > 0)
-    first_wins = np.where(X.order >= 0, y, 1.0 - y)
-    decided = used & (y != 0.5) & ~X.involves_new & (delta != 0)
-
-    def number(rows: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return sample.by_source(rows)[1:].astype(np.intp)
-
-    def share(rows: NDArray[np.bool_], values: Any) -> Array:
-        with np.errstate(invalid="ignore"):
-            return sample.by_source(rows, values)[1:] / sample.by_source(rows)[1:]
-
-    found = pd.DataFrame(
-        {
-            "rows": number(used),
-            "ties": number(verdicts & sample.tied),
-            "both_bad": number(verdicts & sample.both_bad),
-            "first_side_rate": share(used & (X.order != 0), first_wins),
-            "agreement": share(decided, (delta > 0) == (y > 0.5)),
-        },
-        index=pd.Index(X.judges, name="judge"),
-    )
+    decided = sample.counts & (y != 0.5) & ~X.involves_new & (delta != 0)
+    found = verdict_table(sample)
+    found["agreement"] = _share(sample, decided, (delta > 0) == (y > 0.5))
     names = ("sensitivity", "position_effect", "has_position_effect")
     known = ("sensitivities_", "position_effects_", "has_position_effect_")
     for name, attribute in zip(names, known, strict=True):

@@ -358,11 +358,11 @@ class Diagnostics:
         kinds, text = {finding.code for finding in found}, [*map(str, in_short(found))]
         if "curved-scale" in kinds:
             text.append(
-                "Compare with item_effects='random', and look at the plot of item "
-                "effects, ItemDeviationDisplay."
+                "Compare with item_effects set to random, and look at the plot of "
+                "item effects, ItemDeviationDisplay."
             )
         if "ties" in kinds:
-            text.append("Compare with ties='drop'.")
+            text.append("Compare with ties set to drop.")
         subject = [label for finding in found for label in finding.subject]
         warn(DiagnosticWarning(" ".join(text), code="diagnostics", subject=subject))
 

@@ -142,11 +142,10 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
                 rules, lists_rows = RowRules.of(self), not self._fits_cells
-                self.fit_sample(
-                    rules.apply(
-                        sample, may_warn=self._has_errors, lists_rows=lists_rows
-                    )
+                sample = rules.apply(
+                    sample, may_warn=self._has_errors, lists_rows=lists_rows
                 )
+                self.fit_sample(sample)
             self.warnings_ = tuple(log.distinct)
         except BaseException as error:
             # An interrupt, too, leaves no half-fitted estimator behind.
@@ -189,7 +188,6 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self._first_wins = sample.outcomes.first_wins
         self._tied_labels = sample.outcomes.tied_labels
         self._seen_features = sample.X.feature_names if sample.X.named else None
-        # Rows of the largest matrix that a fit solves, about.
         # About as many parameters as a joint fit has, those of biases left out.
         size = len(sample.X.models) + 2 * len(sample.X.judges)
         with limited_threads(threads_for(size)):

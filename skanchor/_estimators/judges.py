@@ -51,8 +51,8 @@ WEAK_SENSITIVITY = 0.05
 """Sensitivities below this many judge logits per score unit are called weak."""
 
 SWAP = (
-    "Set position_effect=False (on the command line --set "
-    "calibrator__position_effect=false), or add rows with the sides swapped."
+    "Set position_effect to False (--set calibrator__position_effect=false), or add "
+    "rows with the sides swapped."
 )
 
 
@@ -237,7 +237,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 text = (
                     f"Judge {judge!r} favours the side shown {side} by about "
                     f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out. Set "
-                    "position_effect='auto'. If the columns are not in display order, "
+                    "position_effect to auto. If the columns are not in display order, "
                     "add 'shown_first'."
                 )
                 code = "position-effect-left-out"
@@ -304,16 +304,16 @@ class JudgeCalibrator(ComparisonEstimator):
         """
         if isinstance(learner, str) and learner == "calibrator":
             learner = self.bias
-        learners, is_chosen = {}, False
+        learners, chosen = {}, {}
         for judge, fitted in self.biases_.items():
             one: Any = learner_for(learner, judge)
             is_same = hasattr(one, "for_riesz_weights") and same_settings(
                 one, learner_for(self.bias, judge)
             )
             if is_same or (isinstance(one, AutoBias) and judge in self.choices_.index):
-                one, is_chosen = for_riesz_weights(fitted), True
+                chosen[judge] = for_riesz_weights(fitted)
             learners[judge] = one
-        return learners if is_chosen else learner
+        return {**learners, **chosen} if chosen else learner
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         slopes, positions = (
@@ -415,14 +415,13 @@ def _warn_of_fit(fit: JudgeFit) -> None:
             f"The verdicts of judge {judge!r} are separated by {columns}: no finite "
             "fit exists, and these rows carry next to no information. What the others "
             "say of the scores is unaffected. Drop a feature that is made from the "
-            f"outcome, or the judge (without=[{judge!r}]), or set a ridge, such as "
-            "LinearBias(alpha=0.01)."
+            "outcome, or the judge (without), or set a ridge (alpha of its bias)."
         )
         warn_of_data("separated-judge", [judge], text, SeparationWarning)
     elif not is_converged:
         text = (
             f"The fit of judge {judge!r} did not converge; its verdicts may be nearly "
-            "separated. Set a ridge, such as LinearBias(alpha=0.01)."
+            "separated. Set a ridge (alpha of its bias)."
         )
         warn_of_data("judge-not-converged", [judge], text, ConvergenceWarning)
     if at_bound[0]:
@@ -432,11 +431,10 @@ def _warn_of_fit(fit: JudgeFit) -> None:
         )
         warn_of_data("sensitivity-at-bound", [judge], text, WeakJudgeWarning)
     elif slope < WEAK_SENSITIVITY and not columns:
-        kind = "negative" if slope < 0 else "close to zero"
-        meaning = "carry little of" if slope >= -WEAK_SENSITIVITY else "run against"
+        kind = "negative" if slope < -WEAK_SENSITIVITY else "close to zero"
         text = (
             f"Sensitivity of judge {judge!r} is {kind} ({slope:.3g}): its verdicts "
-            f"{meaning} the human ranking."
+            "carry little of the human ranking, or run against it."
         )
         warn_of_data("weak-sensitivity", [judge], text, WeakJudgeWarning)
     if at_bound[1:].any():

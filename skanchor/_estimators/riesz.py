@@ -41,8 +41,8 @@ def _own_learner(learner: Any) -> Any:
     """The learner that a string names, if it is not another stage's."""
     if learner == "calibrator":
         raise ValueError(
-            "learner='calibrator' is that of AnchorPipeline's calibrator: set those of "
-            "calibrator__bias, or first set debiaser__learner to a learner."
+            "The learner 'calibrator' is that of AnchorPipeline's calibrator: set "
+            "those of calibrator__bias, or first set debiaser__learner to a learner."
         )
     return make_learner(learner)
 
@@ -316,8 +316,8 @@ class WeightFunctions:
     inner: tuple[Any, ...] = ()
     fold: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
-    def without_projections(
-        self, part: SourceRows, X: Comparisons, *, is_training: bool
+    def less_projections(
+        self, part: SourceRows, X: Comparisons, is_training: bool
     ) -> SourceRows:
         """Rows with the columns of items and display order less their projections."""
         if not self.inner:
@@ -424,8 +424,8 @@ class Weighing:
             own = for_riesz_weights(own) if is_people else own
             # Weights minimise a squared criterion, whatever the loss of the bias.
             own.set_params(loss="squared")
-            rows = cut, sample, curvature
-            functions.append(_projected(own, judge, *rows, inner_folds, seed_offset))
+            settings = cut, sample, curvature, inner_folds, seed_offset
+            functions.append(_projected(own, judge, *settings))
         return cls(tuple(functions))
 
     @property
@@ -457,11 +457,10 @@ class Weighing:
         """
         usable = np.isfinite(sample.X.logits())
         sample = sample.weighted(np.where(usable, sample.weight, 0.0))
+        parts, of_source = source_rows(sample, self._spans(sample)), self.functions
         return [
-            self.functions[part.source].without_projections(
-                part, sample.X, is_training=is_training
-            )
-            for part in source_rows(sample, self._spans(sample))
+            of_source[part.source].less_projections(part, sample.X, is_training)
+            for part in parts
         ]
 
     def _spans(self, sample: Sample) -> Iterator[LastStage]:

@@ -18,25 +18,18 @@ from skanchor._battles import HUMAN, is_constant, usable_features
 from skanchor._estimators.judges import fit_near
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.btl import VoteCells
-from skanchor._model.fit import Fit
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
-from skanchor._model.logistic import separation_of
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import Information
-from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import make_learner
-from skanchor.exceptions import (
-    BattlesError,
-    ConvergenceWarning,
-)
-from skanchor.warning_log import warn_of_data
+from skanchor.exceptions import BattlesError
 
 LEAST_WEIGHT = 1e-150
 """Weight of a vote, in that of the heaviest, whose square is still a number."""
@@ -231,7 +224,12 @@ def fit_styled(
         fit.x[layout.scores] = layout.targets.T @ fit.x
         free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
         fit, _ = minimise(fit, [rows], [rows.weight], free, tolerance=_TOLERANCE)
-        _check_converged(fit, rows)
+        if not fit.converged or np.abs(fit.logits(rows)).max(initial=0.0) > _FAR:
+            raise BattlesError(
+                "Scores and features together separate the human votes, or nearly so: "
+                "no finite bias of people fits them. Use fewer features, or give "
+                "people's bias a ridge: human_bias is a LinearBias with alpha 0.01."
+            )
         scores, learner = fit.scores, known.moved(fit).voters()
         if linearity(learner) == "fixed":
             # The joint fit of scores and coefficients is exact. Others take turns.
@@ -260,20 +258,3 @@ def _votes_alone(sample: Sample, scale: NDArray[Any]) -> Sample:
     counts &= (scale[X.left] >= 0) & (scale[X.left] == scale[X.right])
     people = usable_features(X, counts).relabel(X.models, X.judges[:0])
     return sample.with_battles(people).weighted(np.where(counts, sample.weight, 0.0))
-
-
-def _check_converged(fit: Fit, rows: SourceRows) -> None:
-    """Refuse votes that scores and the columns of a bias separate."""
-    is_far = np.abs(fit.logits(rows)).max(initial=0.0) > _FAR
-    if is_far or not fit.converged:
-        items = np.eye(rows.n_items)
-        design = np.hstack([items[rows.left] - items[rows.right], rows.span])
-        if len(separation_of(design, rows.y).columns):
-            raise BattlesError(
-                "Scores and features together separate the human votes, so that "
-                "no finite bias of people fits them. Use fewer features, or give "
-                "people's bias a ridge: human_bias=LinearBias(alpha=0.01).",
-            )
-    if not fit.converged:
-        text = "Scores and bias of people did not converge."
-        warn_of_data("people-not-converged", (), text, ConvergenceWarning)

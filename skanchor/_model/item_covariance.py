@@ -75,6 +75,7 @@ def estimate_covariance(history: RowsOfHistory, prior: ItemPrior) -> ItemCovaria
     while True:
         effects, spread, slopes = history.posterior(sigma)
         after, change = _most_likely(sigma, effects, spread, slopes, prior)
+        ahead, past = _extrapolated(past, sigma, after)
         n_steps += 1
         if change <= TOLERANCE * (SLOW if past is None else 1.0):
             # It has converged if this is so at the mode, too, where the first step is.
@@ -85,7 +86,7 @@ def estimate_covariance(history: RowsOfHistory, prior: ItemPrior) -> ItemCovaria
         elif n_steps == MOST_STEPS:
             break
         else:
-            sigma, past = _extrapolated(past, sigma, after)
+            sigma = ahead
     # Features that tell models apart explain a part of the effects. What remains is the
     # number of effects that rows show beside spans, over that without spans.
     inverse, n_models = np.linalg.inv(sigma), effects.shape[1]

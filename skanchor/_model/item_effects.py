@@ -239,7 +239,7 @@ def check_number(n_judges: int, n_models: int) -> None:
             f"{n_judges:,} judges and {n_models:,} models have {n_effects:,} item "
             f"effects; at most {MOST_EFFECTS:,} are fitted. Pool judges with few "
             "verdicts under one name, rank fewer models at a time, or set "
-            'item_effects="none" for intervals without item effects, which are too '
+            "item_effects to none for intervals without item effects, which are too "
             "short if judges deviate."
         )
 

@@ -20,7 +20,7 @@ from skanchor._battles.checks import (
     warn_of_other_grades,
     warn_of_runs,
 )
-from skanchor._battles.roles import ALL_SOURCES
+from skanchor._battles.roles import lacking_source
 from skanchor._model.graph import Connectivity
 from skanchor._model.logistic import Separation, fit_logistic, separation_of
 from skanchor._sample.sample import Sample
@@ -126,7 +126,7 @@ def admit_to_inference(
             f"The {len(n_old):,} judges have {np.median(n_old):.0f} verdicts each on "
             f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
             "hardly show a sensitivity, so intervals are likely very wide. Fit judges "
-            "that are alike as one: pool='judges'.",
+            "that are alike as one (pool).",
         )
     return sample, leave_out_feature_separated(known, bias)
 
@@ -146,18 +146,17 @@ def warn_of_no_judges(sample: Sample) -> None:
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
     if not (X.is_human & X.is_usable).any():
-        raise BattlesError(
+        raise lacking_source(
             f"No row is by a human: column 'judge' holds {X.judges.tolist()[:10]}. "
             "Rows of people have the label 'human'; of another label, name it in "
-            "human. If there are none, add the rows of people on the same models. "
-            f"{ALL_SOURCES}"
+            "human. If there are none, add the rows of people on the same models."
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
-        raise BattlesError(
+        raise lacking_source(
             f"There is no new model: every model has human rows{unjudged}. Name the "
-            "models to treat as new in new_models, or none, new_models=[] "
-            f"(--no-new), for the historical leaderboard. {ALL_SOURCES}"
+            "models to treat as new in new_models, or an empty list (--no-new) for "
+            "the historical leaderboard."
         )
     for where, n_models in _historical_models(X):
         if n_models < 2:
@@ -186,7 +185,7 @@ def leave_out_separated(sample: Sample, btl: Any) -> Sample:
     """
     hint = ""
     if len(sample.X.judges):
-        hint = " historical_fit='joint' can place them by judge rows."
+        hint = " A joint historical_fit can place them by judge rows."
     try:
         with WarningLog() as log:
             trial = clone(btl).fit_sample(sample)
@@ -364,8 +363,8 @@ def leave_out_feature_separated(sample: Sample, bias: Any) -> Sample:
     for (judge, columns), n in zip(separating.items(), n_rows, strict=True):
         fault = f"The verdicts of judge {judge!r} are separated by {columns}"
         advice = (
-            f"Drop features (drop_features) or the judge (without=[{judge!r}]), or set "
-            "a ridge penalty, such as LinearBias(alpha=0.01)."
+            f"Leave out features (features) or judge {judge!r} (without), or set a "
+            "ridge penalty (calibrator__bias__alpha)."
         )
         if lost or not len(kept.judges):
             what = f"places new model {lost[0]!r}" if lost else "is left"

@@ -122,7 +122,7 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
         what = "human vote" if votes.any() else "outcome"
         raise BattlesError(
             f"Every {what} is a tie: with ties left out there is nothing to fit. "
-            "Count them as half a win: ties='half'."
+            "Count them as half a win: set ties to half."
         )
 
     decided = sample.by_source(verdicts & ~tied)[1:]
@@ -135,14 +135,14 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
             models,
             f"All human votes on models {models[:5]} are ties, which are left out: "
             "they count as models without votes. Count ties as half a win: "
-            "ties='half'.",
+            "set ties to half.",
         )
     if judges:
         warn_of_data(
             "judges-with-ties-only",
             judges,
             f"All verdicts of judges {judges[:5]} are ties, which are left out. Count "
-            "them as half a win: ties='half'.",
+            "them as half a win: set ties to half.",
         )
 
 

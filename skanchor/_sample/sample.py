@@ -428,7 +428,7 @@ def warn_of_counts(sample: Sample) -> None:
             (),
             f"All weights are whole numbers, up to {known.max():g}, and are read as "
             "importance: if they count equal rows, errors are too long and item "
-            "effects are overlooked. If so, set weights='frequency' (on its "
+            "effects are overlooked. If so, set weights to frequency (on its "
             "BTLRegressor if a method has no such parameter). Otherwise divide them "
             "by their mean.",
             CountWarning,
@@ -450,5 +450,5 @@ def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
             [COUNT_COLUMN],
             f"Column 'count' holds whole numbers, up to {most:.0f}, and each row is "
             "taken for one comparison. If it is the number of equal rows, set "
-            "weights='frequency', and in Python sample_weight=X['count'].",
+            "weights to frequency, and in Python give the column as sample_weight.",
         )

@@ -98,7 +98,7 @@ def packed_history(state: HistoryState, anchor: AnchorPipeline) -> Archive:
         if one is not None and (type(one) is not LinearBias or one.feature_map):
             raise BattlesError(
                 f"The bias learner of judge {judge!r} cannot be stored in a file, "
-                "which holds that of bias='linear' or LinearBias() without a feature "
+                "which holds that of a linear bias (LinearBias) without a feature "
                 "map. Add the columns of a feature map to the table, or fit "
                 "AnchorPipeline on all rows."
             )

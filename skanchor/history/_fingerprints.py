@@ -71,7 +71,7 @@ def check_fingerprints(
             f"Judges {changed[:5]} have changed since the history was fitted: their "
             "fingerprints differ. Their old sensitivity and bias do not apply to "
             "their new verdicts. Calibrate the judge again on historical rows, under "
-            "a new name, or leave its rows out. With fingerprints=None nothing is "
+            "a new name, or leave its rows out. Without fingerprints nothing is "
             "compared."
         )
     unknown = [judge for judge in given if judge not in known]

@@ -88,7 +88,7 @@ def warn_of_raters(number: int) -> None:
     message = (
         "A history stores no sums by rater, so that its errors do not allow for "
         f"{number} raters who may differ. AnchorPipeline on all rows has errors by "
-        "rater; groups='prompt_id' leaves raters out."
+        "rater; groups by prompt_id leave raters out."
     )
     warn(DataWarning(message, code="raters-ignored"))
 
@@ -238,7 +238,7 @@ def group_codes(
         raise BattlesError(
             f"The history was fitted {'with' if are_stored else 'without'} groups of "
             "dependent rows: give the groups of these rows where it has some (their "
-            "numbers if they are independent), and groups=None where it has none. Or "
+            "numbers if they are independent), and None where it has none. Or "
             "fit it again with all rows."
         )
     if labels is None:

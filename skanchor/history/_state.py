@@ -362,7 +362,7 @@ def check_settings(anchor: AnchorPipeline) -> None:
     stages = anchor.stages()
     refused = {
         "new_models, as all that it does not know are": anchor.new_models is not None,
-        "debiaser='passthrough', which has no errors": stages.debiaser is None,
+        "the debiaser 'passthrough', which has no errors": stages.debiaser is None,
         "a bias of people (human_bias)": stages.btl.bias is not None,
         "another equation of the arrival than 'likelihood'": (
             stages.arrival.equation != "likelihood"
@@ -383,8 +383,8 @@ def check_linear(full: FullFit) -> None:
     if flexible:
         raise LearnerError(
             f"The learner of judges {flexible[:5]} has no span, so that no sums can "
-            "stand for their rows. Keep a linear learner, bias='linear' or "
-            "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
+            "stand for their rows. Keep a linear learner (LinearBias), with "
+            "a feature map or without, or fit AnchorPipeline on all rows.",
         )
     if not full.has_shared_columns:
         raise LearnerError(

@@ -205,7 +205,7 @@ class Columns:
             raise BattlesError(
                 f"Column {swapped[0]!r} may say which rows were shown swapped. Give "
                 "the order in a column 'shown_first', with outcomes about the columns, "
-                f"or rename it, as in columns={{{swapped[0]!r}: 'note'}}."
+                f"or give it another name in columns, as in {swapped[0]}=note."
             )
         others = [one for one in (counts, groups) if one]
         lost = [one for one in others if one not in schema.names]

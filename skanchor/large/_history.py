@@ -127,8 +127,8 @@ def fit_history(
         if sample_weight is not None and (group or names.features or not rules.counts):
             raise BattlesError(
                 "A column of weights of a large data set holds numbers of equal rows: "
-                "it needs weights='frequency', and rows without features and groups "
-                "(features=[], groups=None). Other weights need AnchorHistory, whose "
+                "it needs frequency as weights, and rows without features and groups. "
+                "Other weights need AnchorHistory, whose "
                 "rows are in memory."
             )
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:

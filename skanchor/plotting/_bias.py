@@ -237,7 +237,7 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         if diagnostics is None or diagnostics.deviations.empty:
             raise BattlesError(
                 "This result leaves item effects out, so there are no deviations to "
-                "draw. Fit with item_effects='random'.",
+                "draw. Fit with random item effects.",
             )
         board = result.leaderboard()
         found = diagnostics.deviations

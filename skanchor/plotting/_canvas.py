@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._text import printable
 from skanchor.pipeline import AnchorPipeline
-from skanchor.results import RankingResult
 from skanchor.results.estimators import RankingEstimator
 
 if TYPE_CHECKING:
@@ -33,12 +32,6 @@ ROW, MARGIN = 0.21, 1.25
 NARROW = 5.0
 """Width in inches below which panels with names lie below each other, and names are cut
 short. Figures are as wide as matplotlib's setting ``figure.figsize`` says."""
-
-_NEEDS: dict[type, str] = {
-    RankingEstimator: "an estimator that ranks with intervals, such as AnchorPipeline",
-    RankingResult: "a result with intervals, such as AnchorPipeline.result_",
-    AnchorPipeline: "a fitted AnchorPipeline, which knows its judges",
-}
 
 
 class Display:
@@ -265,8 +258,8 @@ def note(
 def require(value: Any, kind: type) -> Any:
     """Return a value of a kind, or raise and say what the display needs."""
     if not isinstance(value, kind):
-        name = type(value).__name__
-        raise TypeError(f"This display needs {_NEEDS[kind]}; got {name}.")
+        needed, name = kind.__name__, type(value).__name__
+        raise TypeError(f"This display needs a {needed}; got {name}.")
     return value
 
 

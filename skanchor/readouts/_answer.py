@@ -132,7 +132,7 @@ class FittedRows:
         """
         debiaser, why = self.debiaser, ""
         if debiaser is None:
-            why = "a plug-in, debiaser='passthrough', has no errors"
+            why = "a plug-in, without a debiaser, has no errors"
         elif self.sample.X.has_contexts:
             why = "with contexts a row counts for several scores of a model"
         elif in_closed_form and not debiaser.weighing_.has_spans:

@@ -128,7 +128,7 @@ class Dropping:
         places = np.flatnonzero(chosen & sample.counts & np.isfinite(X.logits()))
         if not len(places):
             raise BattlesError(
-                f"rows={rows!r}: the fit has no such row that could be dropped."
+                f"The fit has no such row that could be dropped (rows {rows!r})."
             )
         units, share = np.arange(len(places)), MOST
         kind = np.where(X.is_human, VOTES, np.where(arrives, ARRIVALS, OTHER_VERDICTS))

@@ -266,7 +266,7 @@ def _exposures(result: AnchorResult) -> Exposures:
     if np.isnan(result.covariances).all() or result.exposures is None:
         raise BattlesError(
             "This is a plug-in, without standard errors: there is no interval that a "
-            "favour could change. Fit AnchorPipeline with debiaser=None."
+            "favour could change. Fit AnchorPipeline with a debiaser."
         )
     determined_models(result)
     return result.exposures
@@ -289,7 +289,7 @@ def _exposed_differences(
     if (kind == "family") != (family is not None and len(family) > 0):
         raise ValueError(
             "family names the models that judges may like together: it goes with "
-            "kind='family', and with no other kind."
+            "the kind 'family', and with no other."
         )
     known = exposures.judges.index.tolist()
     judges = [judges] if isinstance(judges, str) else judges

@@ -1,4 +1,4 @@
-"""The facts of a run in one place, which the terminal, JSON and the page read."""
+"""The facts of a table, and of a run, which the terminal, JSON and the page read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._battles import decide_roles
+from skanchor._battles.roles import count_rows
+from skanchor._diagnostics.judges import verdict_table
+from skanchor._sample.admission import admit_to_inference
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, DiagnosticWarning
 from skanchor.pipeline import AnchorPipeline
 from skanchor.results import (
@@ -30,10 +37,6 @@ from skanchor.warning_log import WarningLog, in_short
 
 PACKAGES = ("skanchor", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose version may change a number."""
-
-MANY = 100
-"""With more models, those that may be the best come from the rank sets of the
-leaderboard: a test of their own compares all models, which then takes too long."""
 
 _IDLE = ("n_jobs", "verbose")  # no number depends on them
 
@@ -95,12 +98,10 @@ class Facts:
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """Models that may be the best, with the ``probability`` of each."""
-        if len(self.result.models) > MANY:
-            models = self.models.index[self.models["rank_low"] == 1]
-        else:
-            models = self.result.best_set(level=self.level)
-        chances = self.result.prob_best()[models]
+        """Models whose rank set begins at 1, with the ``probability`` of each."""
+        # A set of its own, from fewer tests, could leave out what the rank sets keep.
+        models = self.models.index[self.models["rank_low"] == 1]
+        chances = self.result.prob_best().reindex(models)
         return chances.rename_axis("model").to_frame("probability")
 
     @property
@@ -182,21 +183,13 @@ class Facts:
             # A row is counted for both of its models.
             human, judge = self.result.n_human.sum(), self.result.n_judge.sum()
             return {"human": int(human) // 2, "judge": int(judge) // 2}
-        sample = self.pipeline._distinct_sample
-        X, used = sample.X, sample.counts
-        rows = {
-            "human": sample.number(used & X.is_human),
-            "historical": sample.number(used & ~X.is_human & ~X.involves_new),
-            "arrival": sample.number(used & ~X.is_human & X.involves_new),
-        }
-        rows["unused"] = sample.number(np.arange(len(sample))) - sum(rows.values())
-        return rows
+        return _rows_of(self.pipeline._distinct_sample)
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Features, groups, weights, ties and contexts of the table."""
-        sample = None if self.pipeline is None else self.pipeline._distinct_sample
-        n_groups = None if sample is None else sample.n_groups
+        pipeline = self.pipeline
+        n_groups = None if pipeline is None else pipeline._distinct_sample.n_groups
         return {**asdict(self.result.inputs), "n_groups": n_groups}
 
     @cached_property
@@ -271,6 +264,96 @@ class Facts:
         """SHA-256 of the rows that were read."""
         pipeline = self.pipeline
         return None if pipeline is None else pipeline._inference.cells.rows.digest
+
+
+def overview(
+    X: pd.DataFrame,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = "auto",
+    *,
+    counted: bool = False,
+    new_models: Sequence[Any] | None = None,
+) -> dict[str, Any]:
+    """The facts of a table before anything is fitted: what a fit would make of it.
+
+    Parameters
+    ----------
+    X, y, sample_weight, groups
+        As in :meth:`skanchor.AnchorPipeline.fit`.
+    counted : bool, default=False
+        Whether the weights are numbers of equal rows.
+    new_models : sequence of labels, optional
+        As in :class:`skanchor.AnchorPipeline`.
+
+    Returns
+    -------
+    dict
+        Its keys are those of ``skanchor inspect --json`` in ``docs/json.md``; models
+        and judges are DataFrames.
+
+    Raises
+    ------
+    BattlesError
+        If the table cannot be encoded.
+    """
+    refusal = None
+    with WarningLog() as log:
+        sample = Sample.admit(X, y, sample_weight, groups)
+        rules = RowRules(drops_ties=False, counts=counted)
+        sample = rules.apply(sample, lists_rows=False)
+        stages = AnchorPipeline().stages()
+        try:
+            admit_to_inference(
+                sample, stages.btl, stages.calibrator.bias, new_models, jointly=True
+            )
+        except BattlesError as error:
+            refusal = str(error)
+    rows = decide_roles(sample.X, sample.weight, new_models)
+    sample = sample.with_battles(rows)
+    n_human, n_judge = count_rows(rows, sample.weight, sample.times)
+    models = {"is_new": rows.is_new, "n_human": n_human, "n_judge": n_judge}
+    outcomes = {"first": 1.0, "second": 0.0, "tie": 0.5}
+    return {
+        "rows": _rows_of(sample),
+        "models": pd.DataFrame(models, pd.Index(rows.models, name="model")),
+        "judges": verdict_table(sample).assign(both_orders=_both_orders(sample)),
+        "outcomes": {
+            **{name: sample.number(sample.y == y) for name, y in outcomes.items()},
+            "graded": sample.number(~np.isin(sample.y, [*outcomes.values()])),
+        },
+        "inputs": sample.inputs,
+        "n_groups": sample.n_groups,
+        "order_known": float(np.average(rows.order != 0.0, weights=sample.times)),
+        "warnings": log.distinct,
+        "refusal": refusal,
+    }
+
+
+def _rows_of(sample: Sample) -> dict[str, int]:
+    """Rows of people, of judges on historical and on new models, and unused ones."""
+    X, used = sample.X, sample.counts
+    rows = {
+        "human": sample.number(used & X.is_human),
+        "historical": sample.number(used & ~X.is_human & ~X.involves_new),
+        "arrival": sample.number(used & ~X.is_human & X.involves_new),
+    }
+    rows["unused"] = sample.number(np.arange(len(sample))) - sum(rows.values())
+    return rows
+
+
+def _both_orders(sample: Sample) -> pd.Series:
+    """Share of the pairs of each judge that it has seen in both orders."""
+    X = sample.X
+    low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
+    # Where the model with the lower code was shown; NaN where no order is known.
+    side = np.where(X.left == low, X.order, -X.order)
+    side = np.where(side == 0, np.nan, side)
+    pairs = pd.DataFrame({"judge": X.judge, "low": low, "high": high, "side": side})
+    pairs = pairs[sample.counts & ~X.is_human]
+    is_seen = pairs.groupby(["judge", "low", "high"])["side"].nunique() > 1
+    shares = is_seen.groupby(level="judge").mean().reindex(range(len(X.judges)))
+    return shares.set_axis(pd.Index(X.judges, name="judge"))
 
 
 def _plain(value: Any) -> Any:

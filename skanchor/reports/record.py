@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from skanchor._battles import Inputs
 from skanchor.readouts import FAVOUR_OF
 from skanchor.reports.facts import Facts
 from skanchor.reports.sentences import answer, check_record
@@ -100,6 +101,8 @@ def as_json_value(value: Any) -> Any:
         value = [] if value.empty else value.reset_index().to_dict("records")
     elif isinstance(value, Scale):
         value = asdict(value) | {"per_logit": value.per_logit}
+    elif isinstance(value, Inputs):
+        value = asdict(value)
     elif isinstance(value, Warning):
         value = {
             "category": type(value).__name__,

@@ -111,7 +111,7 @@ def context_mix(
     if unvoted.any() and not stages.fits_jointly(X):
         raise BattlesError(
             f"No human votes place {X.models[unvoted].tolist()[:5]}. "
-            "historical_fit='joint' can place them by judge rows."
+            "A joint historical_fit can place them by judge rows."
         )
     return shares
 

@@ -26,8 +26,8 @@ CASES = {
         *("--opponent", "cedar-fox"),
     ],
     **{f"{name}, votes alone": [name, "votes.csv", "--no-new"]
-       for name in ("rank", "inspect", "compare", "plan", "sensitivity")},
-    "check, votes alone": ["check", "votes.csv"],
+       for name in ("rank", "inspect", "plan", "sensitivity")},
+    **{f"{name}, votes alone": [name, "votes.csv"] for name in ("check", "compare")},
     **{f"{name}, broken": [name, "broken.csv"] for name in RANKING},
     "history, build": ["history", "build", "battles.csv", "-o", "new.history"],
     "history, place": ["history", "place", "demo.history", "battles.csv"],

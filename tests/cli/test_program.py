@@ -1,5 +1,6 @@
 """The program around its commands: version, interrupts, pipes."""
 
+import ast
 import csv
 import io
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from joblib import Parallel, delayed
 
+import skanchor
 from skanchor import AnchorPipeline
 from skanchor._cli.compare import NEEDING_MORE
 from skanchor._cli.parser import described
@@ -56,6 +58,31 @@ def test_bad_flags_cost_one_line(run, command):
     code, out, (error,) = run(*command.split())
     assert (code, out) == (2, "") and error.startswith("skanchor: error: ")
     assert BAD_FLAGS[command] in error
+
+
+PYTHON_ONLY = ("simulation", "baselines", "_battles/table.py", "features", "datasets",
+               "_cli", "btl.py", "fitting.py")  # fmt: skip
+
+
+def test_messages_speak_of_settings_as_flags_have_them():
+    """No message that a command prints has a parameter as Python writes it."""
+    package, told = Path(skanchor.__file__).parent, {}
+    for path in package.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+        docs = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        texts = [
+            node.value for node in nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            and node not in docs
+        ]  # fmt: skip
+        written = re.compile(r"(?<!--set )(?<![\w-])[a-z_]+=['\[\dTFN{]")
+        # A note is below a traceback, and in no line of a command.
+        bad = [text for text in texts if written.search(text)
+               and "SourceKFold" not in text and " \n" not in text]  # fmt: skip
+        name = path.relative_to(package).as_posix()
+        if bad and not any(part in name for part in PYTHON_ONLY):
+            told[name] = bad
+    assert told == {}
 
 
 def test_interrupt(run, monkeypatch):

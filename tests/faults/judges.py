@@ -190,7 +190,7 @@ table(
         winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 1 - FRAME["winner"])
     ),
     warns=[
-        (WeakJudgeWarning, "negative .* run against the human ranking"),
+        (WeakJudgeWarning, "negative .* run against it"),
         (DataWarning, "'judge-1' sides with people in .* coded the other way round"),
     ],
     check=same_as_before,

@@ -152,7 +152,7 @@ table(
 table(
     "Fewer groups than folds",
     lambda: FRAME.assign(topic=np.arange(len(FRAME)) % 3),
-    raises=(ValueError, "greater than the number of groups, 3"),
+    raises=(ValueError, "3 groups cannot be dealt into"),
     groups="topic",
     flags=("--groups", "topic"),
 )

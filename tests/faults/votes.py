@@ -360,7 +360,7 @@ for title, frame, flags in (
 table(
     "More folds than rows",
     lambda: keep_rows(slice(None)),
-    raises=(ValueError, "greater than the number of rows"),
+    raises=(ValueError, "rows cannot be dealt into"),
     cv=900,
     flags=("--set", "cv=900"),
 )

@@ -429,13 +429,16 @@ def test_what_it_cannot_do_is_refused():
         fit_history(
             [tables[0].rename(columns={"judge": "Evaluator"})], AnchorPipeline()
         )
+    with pytest.raises(BattlesError, match=r"'expert'.* name it in human"):
+        experts = tables[0].replace({"judge": {"human": "expert"}})
+        fit_history([experts], AnchorPipeline())
     with pytest.raises(BattlesError, match="There is no column 'w'"):
         fit_history(tables, AnchorPipeline(), sample_weight="w")
     with pytest.raises(BattlesError, match="rows without features and groups"):
         table = tables[0].assign(w=1)
         fit_history([table], AnchorPipeline(weights="frequency"), sample_weight="w")
     plain, given = old[BARE].assign(w=0.5), {"sample_weight": "w"}
-    with pytest.raises(BattlesError, match="it needs weights='frequency'"):
+    with pytest.raises(BattlesError, match="it needs frequency as weights"):
         fit_history([plain], AnchorPipeline(), **given)
     with pytest.raises(BattlesError, match="must be whole numbers"):
         fit_history([plain], AnchorPipeline(weights="frequency"), **given)

@@ -90,13 +90,13 @@ def test_from_a_result_as_from_its_estimator(display, anchor):
     one, other = display.from_estimator(anchor), display.from_result(anchor.result_)
     first, second = (np.ravel(d.ax_)[0] for d in (one, other))
     assert names_of(first) == names_of(second)
-    with pytest.raises(TypeError, match="needs a result with intervals"):
+    with pytest.raises(TypeError, match="needs a RankingResult"):
         display.from_result(anchor)
 
 
 @pytest.mark.parametrize("display", [*RANKED, *OF_PIPELINES])
 def test_what_has_no_intervals_or_is_not_fitted_is_refused(display):
-    with pytest.raises(TypeError, match=r"needs an? (estimator|fitted Anchor)"):
+    with pytest.raises(TypeError, match=r"needs a (RankingEstimator|AnchorPipeline)"):
         display.from_estimator(MeanShift())
     with pytest.raises(ValueError, match="not fitted"):
         display.from_estimator(AnchorPipeline())
@@ -281,7 +281,7 @@ def test_models_left_out(n):
     assert display.ax_.get_title().startswith(f"{n - 2} of {n} compatible")
     with pytest.raises(ValueError, match="lacks \\['compatible'\\]"):
         LeftOutDisplay.from_result(table.drop(columns="compatible"))
-    with pytest.raises(TypeError, match="ranks with intervals"):
+    with pytest.raises(TypeError, match="needs a RankingEstimator"):
         LeftOutDisplay.from_estimator(BTLRegressor(), None, None)
 
 

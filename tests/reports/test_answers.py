@@ -13,7 +13,6 @@ from skanchor._battles import Inputs
 from skanchor.baselines import JointBTL, PooledLLM
 from skanchor.reports import to_dict
 from skanchor.reports.record import as_json_value
-from skanchor.results import RankingResult
 from skanchor.simulation import simulate_battles
 
 # What diagnostics find in small tables is no matter here.
@@ -91,7 +90,7 @@ def test_json_has_the_numbers_of_the_result(anchor):
     board = anchor.leaderboard(scale="elo", anchor={"amber-otter": 1000})
     assert [row.pop("model") for row in record["models"]] == board.index.tolist()
     assert record["models"][0] == board.iloc[0].to_dict()
-    best, chances = anchor.best_set(), anchor.prob_best()
+    best, chances = anchor.best_set(simultaneous=True), anchor.prob_best()
     found = [(row["model"], row["probability"]) for row in record["best"]]
     assert found == [(model, chances[model]) for model in best]
     for name, table in {
@@ -136,20 +135,16 @@ def test_scores_without_errors_have_no_probability(plug_in):
     assert record["favours"] == []
 
 
-def test_the_best_of_many_is_read_off_the_board():
-    n = 120
-    result = RankingResult(
-        np.array([f"m{i}" for i in range(n)], dtype=object),
-        np.arange(n) == 0,
-        np.linspace(-3.0, 3.0, n)[None],
-        np.eye(n)[None] * 0.01,
-        np.zeros(n, bool),
-        np.ones(n, int),
-        np.ones(n, int),
-    )
-    board = result.leaderboard()
-    best = [row["model"] for row in to_dict(result)["best"]]
+@pytest.mark.parametrize("gap", np.linspace(0.15, 0.5, 8))
+def test_the_best_are_those_whose_rank_sets_begin_at_one(gap):
+    """Where one test of the best alone would decide more, the sets are what is said."""
+    scores = np.array([gap, 0.0, 0.0, -2.0, -3.0])[None]
+    result = made_result(5, 0, estimates=scores, covariances=np.eye(5)[None] * 0.01)
+    record, board = to_dict(result), result.leaderboard()
+    best = [row["model"] for row in record["best"]]
     assert best == board.index[board["rank_low"] == 1].tolist()
+    is_alone = board["rank_high"].iloc[0] == 1
+    assert record["answer"][0].startswith("People like model-00 best") == is_alone
 
 
 def test_labels_of_types_that_json_lacks_are_their_texts():

@@ -165,7 +165,7 @@ def test_dark_mode_is_dark_and_print_is_not(visit):
     assert page.evaluate(brightness.format("color")) > 200
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate(brightness.format("backgroundColor")) == 255
-    assert page.evaluate(brightness.format("color")) == 0
+    assert page.evaluate(brightness.format("color")) < 60
     assert not page.get_by_label("Search").is_visible()
     assert page.pdf()[:5] == b"%PDF-"
 

@@ -98,8 +98,8 @@ def test_tables_have_the_numbers_of_the_result(anchor, page):
     decided = wins["Decision"] != "not decided"
     assert (decided == (numbers(wins["Adjusted p"]) < 0.05)).all()
     assert page.table("judges-table")["Judge"].tolist() == anchor.judges_.tolist()
-    names = [name for name in anchor.best_set() if f"{name} (" in page.text]
-    assert names == list(anchor.best_set())
+    best = anchor.best_set(simultaneous=True).tolist()
+    assert [name for name in best if f"{name} (" in page.text] == best
 
 
 def test_sentences_say_which_favour_changes_an_answer(anchor, page):
@@ -154,7 +154,8 @@ def test_judges_of_little_worth_are_named(anchor):
 
 
 def test_every_kind_of_finding_has_its_advice():
-    assert set(words().advice) == set(KINDS)
+    says_itself = {"few-votes", "information", "self-judged"}
+    assert set(words().advice) == set(KINDS) - says_itself
 
 
 def test_warnings_are_listed_once_and_many_alike_in_short(anchor):
