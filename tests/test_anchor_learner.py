@@ -83,5 +83,5 @@ def test_the_calibrator_s_learner_has_no_parameters_here(data, fitted):
 
 def test_outside_a_pipeline_there_is_no_calibrator(data):
     anchor = pipeline().fit(data.X, data.y)
-    with pytest.raises(ValueError, match="learner='calibrator'"):
+    with pytest.raises(ValueError, match="AnchorPipeline's calibrator"):
         RieszDebiaser("calibrator").fit(anchor.comparisons_, data.y)

@@ -162,15 +162,14 @@ def test_refits_and_models_left_out_know_of_counts():
     X, y, n, copies = counted(item_effects=0.0)
     rows, outcomes = X.iloc[copies].reset_index(drop=True), y[copies]
     settings = {"n_resamples": 10, "random_state": 0}
-    (due,) = bootstrap([DirectScore()], rows, outcomes, **settings).values()
-    (found,) = bootstrap(
-        [DirectScore()], X, y, sample_weight=n, weights="frequency", **settings
-    ).values()
+    counting = DirectScore(btl=BTLRegressor(weights="frequency"))
+    due = bootstrap(DirectScore(), rows, outcomes, **settings)
+    found = bootstrap(counting, X, y, sample_weight=n, **settings)
     assert_allclose(found.replicates, due.replicates, atol=1e-4)
-    wrapped = Bootstrapped(weights="frequency", **settings).fit(X, y, sample_weight=n)
+    wrapped = Bootstrapped(counting, **settings).fit(X, y, sample_weight=n)
     assert_allclose(wrapped.standard_errors_, due.standard_errors[-1:], rtol=1e-4)
     with pytest.warns(CountWarning):
-        bootstrap([DirectScore()], X, y, sample_weight=n, **settings)
+        bootstrap(DirectScore(), X, y, sample_weight=n, **settings)
     anchor = AnchorPipeline(
         cv=3, item_effects="none", random_state=0, weights="frequency"
     )

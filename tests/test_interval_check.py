@@ -185,8 +185,9 @@ def test_fits_of_models_left_out_warn_once():
         "Leaving out models ['model-01', 'model-02']: Judge 'one' has 3 rows."
     ]
     # What is known of the fit of all rows is not repeated, whatever its numbers.
-    issued = [DataWarning("Judge 'one' has 4 rows.")]
-    check_intervals(Loud(), X, y, models=["model-01"], issued=issued)
+    fitted = Loud()
+    fitted.warnings_ = (DataWarning("Judge 'one' has 4 rows."),)
+    check_intervals(fitted, X, y, models=["model-01"])
 
 
 def test_a_method_without_errors_has_no_intervals_to_test():

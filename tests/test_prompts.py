@@ -72,9 +72,7 @@ def test_every_door_groups_by_prompt(battles):
     assert (mine != other.standard_errors_).any()
     assert JointBTL().fit(X, y).result_.inputs.groups == "prompt_id"
     refits = [
-        bootstrap([JointBTL()], X, y, n_resamples=8, random_state=0, **groups)[
-            "JointBTL"
-        ]
+        bootstrap(JointBTL(), X, y, n_resamples=8, random_state=0, **groups)
         for groups in ({}, {"groups": "prompt_id"}, {"groups": None})
     ]
     one, same, other = (refit.standard_errors for refit in refits)

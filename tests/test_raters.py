@@ -169,10 +169,10 @@ def test_what_has_no_errors_by_rater_says_so(battles):
     assert_array_equal(one.standard_errors, other.standard_errors)
     joint = JointBTL().fit(X, y).result_.inputs
     assert joint.n_raters == 59 and not joint.by_rater
-    refits = bootstrap([JointBTL()], X, y, n_resamples=8, random_state=0)["JointBTL"]
-    by_prompt = bootstrap(
-        [JointBTL()], X, y, n_resamples=8, random_state=0, groups="prompt_id"
-    )["JointBTL"]
+    refits, by_prompt = (
+        bootstrap(JointBTL(), X, y, n_resamples=8, random_state=0, groups=groups)
+        for groups in ("auto", "prompt_id")
+    )
     assert_array_equal(refits.standard_errors, by_prompt.standard_errors)
     counted = AnchorPipeline(cv=3, item_effects=None, weights="frequency")
     inputs = counted.fit(X, y, sample_weight=np.full(len(X), 2)).result_.inputs

@@ -55,7 +55,6 @@ def left_out_settings(rows: Rows, options: argparse.Namespace) -> dict[str, Any]
     """Arguments by which models with votes, or ``--models``, are left out in turn."""
     return {
         **rows.arguments,
-        "weights": rows.weights,
         "models": options.models,
         "level": options.level,
         "n_jobs": options.n_jobs,

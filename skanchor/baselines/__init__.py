@@ -13,24 +13,21 @@ True
 """
 
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor.baselines._ipw_only import IPWOnly
-from skanchor.baselines._joint import (
-    HumanOnly,
-    JointBTL,
-    JointMLE,
-    JudgeAwareBTL,
-    Oracle,
-)
-from skanchor.baselines._ranks import HistoricalPPR, LogisticJudge
-from skanchor.baselines._soft_elo import ConformalRanking, SoftElo
-from skanchor.baselines._two_steps import (
+from skanchor.baselines._btl import HumanOnly, JointBTL, JudgeArenaElo, PerJudgeBTL
+from skanchor.baselines._likelihood import JointMLE, JudgeAwareBTL, Oracle
+from skanchor.baselines._plug_in import (
     DirectScore,
     HistoricalPPI,
-    JudgeArenaElo,
+    IPWOnly,
     MeanShift,
-    PerJudgeBTL,
     PooledLLM,
     ScalarJudge,
+)
+from skanchor.baselines._wins import (
+    ConformalRanking,
+    HistoricalPPR,
+    LogisticJudge,
+    SoftElo,
 )
 
 __all__ = [

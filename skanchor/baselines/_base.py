@@ -1,8 +1,12 @@
-"""Base classes of baselines: parameters, stages fitted to votes and to judges."""
+"""What baselines share: stages of votes and of judges, and fits of the one likelihood.
+
+A baseline is a mask of the parameters of that likelihood, and weights of its rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,14 +14,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._battles import Comparisons, count_rows
+from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
-from skanchor._model.one_sided import OpenRows
+from skanchor._model.graph import pair_sums
+from skanchor._model.sources import sigmoid
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.baselines._likelihood import check_scores
+from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult, RankingResult
 from skanchor.results.estimators import ScoreEstimator
 
@@ -25,17 +31,10 @@ from skanchor.results.estimators import ScoreEstimator
 class Baseline(ComparisonEstimator):
     """A method that ranks new models among the historical ones."""
 
-    models_: NDArray[Any]
-    new_models_: NDArray[Any]
-    judges_: NDArray[Any]
     result_: Any
 
     def _conclude(
-        self,
-        sample: Sample,
-        values: Array,
-        *errors: Any,
-        open_rows: OpenRows | None = None,
+        self, sample: Sample, values: Array, *errors: Any, open_rows: Any = None
     ) -> None:
         """Set labels, and the result: values of all models.
 
@@ -45,15 +44,22 @@ class Baseline(ComparisonEstimator):
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
         labels, counts = (X.models, X.is_new), count_rows(X, sample.weight)
-        if not errors:
-            check_scores(X, values)
-            self.result_ = PointResult(*labels, values, *counts, inputs)
+        if errors:
+            covariance, unbounded = errors
+            repeat = values[None], covariance[None]
+            self.result_ = RankingResult(
+                *labels, *repeat, unbounded, *counts, inputs=inputs, open_rows=open_rows
+            )
             return
-        covariance, unbounded = errors
-        repeat = values[None], covariance[None]
-        self.result_ = RankingResult(
-            *labels, *repeat, unbounded, *counts, inputs=inputs, open_rows=open_rows
-        )
+        lost = X.models[X.is_new & ~np.isfinite(values)].tolist()
+        if lost:
+            raise BattlesError(
+                f"New models {lost} have no comparison that joins them to the "
+                "historical models, so they cannot be placed."
+            )
+        # Scores on the bounds are warned of there.
+        ArrivalScorer().with_scores(self.new_models_, values[X.is_new])
+        self.result_ = PointResult(*labels, values, *counts, inputs)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
@@ -71,7 +77,8 @@ class OfVotes(Baseline):
         **ScoreEstimator._parameter_constraints,
         "btl": [BTLRegressor, None],
     }
-    _features: ClassVar[bool] = False
+    # Whether features of the responses are used.
+    _features = False
 
     def __init__(
         self,
@@ -84,14 +91,9 @@ class OfVotes(Baseline):
         self.new_models = new_models
         self.unseen = unseen
 
-    @property
-    def uses_features(self) -> bool:
-        """Whether the method uses the features of the responses."""
-        return self._features
-
     def _admit(self, sample: Sample) -> Sample:
         """Decide roles; leave out features that the method does not use."""
-        if not self.uses_features:
+        if not self._features:
             sample = sample.without_features()
         return admit_to_ranking(sample, self.new_models)
 
@@ -123,8 +125,8 @@ class OfJudges(OfVotes):
         **OfVotes._parameter_constraints,
         "calibrator": [JudgeCalibrator, None],
     }
-    # Whether judges have a bias, and whether all of them are one judge.
     _features = True
+    # Whether all judges are one judge.
     _pooled: ClassVar[bool] = False
 
     def __init__(
@@ -138,19 +140,12 @@ class OfJudges(OfVotes):
         super().__init__(btl, new_models=new_models, unseen=unseen)
         self.calibrator = calibrator
 
-    def _weights(self, sample: Sample) -> Array:
-        """Weights of the rows, of shape (n_rows,), in the fit of the judges."""
-        return sample.weight
-
     def _fit_judges(self, sample: Sample, start: Any) -> Sample:
         """Fit ``btl_`` and ``calibrator_``; the rows carry what both have learned."""
         sample = self._fit_votes(sample, start)
         sample = sample.with_battles(self._as_calibrated(sample.X))
-        judged = sample.with_battles(self.btl_.transform(sample.X))
-        self.calibrator_ = clone(self._part("calibrator")).fit_sample(
-            judged.weighted(self._weights(sample)),
-            None if start is None else start.calibrator_,
-        )
+        near = None if start is None else start.calibrator_
+        self.calibrator_ = clone(self._part("calibrator")).fit_sample(sample, near)
         return sample.with_battles(self.calibrator_.transform(sample.X))
 
     def _as_calibrated(self, X: Comparisons) -> Comparisons:
@@ -159,7 +154,43 @@ class OfJudges(OfVotes):
             # Codes 0, 1, ... become 0; -1 (human) and -2 (unknown) stay.
             one = np.array(["judges"], dtype=object)
             X = X.with_columns(judge=np.minimum(X.judge, 0), judges=one)
-        return X if self.uses_features else X.without_features()
+        return X if self._features else X.without_features()
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         return self.calibrator_.transform(self._as_calibrated(super()._annotate(X)))
+
+
+# ------------------------------------------------------------------------------ rows
+def in_mean_units(sample: Sample) -> Sample:
+    """The rows with weights of mean one: decrements and squares have no unit."""
+    return sample.in_units(float(sample.weight[sample.counts].mean()))
+
+
+def with_outcomes(sample: Sample, y: Array) -> Sample:
+    """The rows with other outcomes, which need not lie in [0, 1]."""
+    return replace(sample, outcomes=replace(sample.outcomes, values=y))
+
+
+def placed(sample: Sample, equation: str = "likelihood") -> Sample:
+    """Fit the new scores of rows that carry all else, and let the rows carry them.
+
+    ``equation`` is that of :class:`ArrivalScorer`.
+    """
+    scorer = ArrivalScorer(equation=equation).fit_sample(in_mean_units(sample))
+    return sample.with_battles(scorer.transform(sample.X))
+
+
+def wins_of(sample: Sample, rows: NDArray[np.bool_]) -> Array:
+    """(Half) wins of the row model over the column model, (n_models, n_models)."""
+    X, rows = sample.X, rows & sample.counts
+    sides, size = (X.left[rows], X.right[rows]), len(X.models)
+    weight, y = sample.weight[rows], sample.y[rows]
+    won = pair_sums(*sides, weight * y, size)
+    return won + pair_sums(*sides, weight * (1.0 - y), size).T
+
+
+def mean_residual(sample: Sample, rows: NDArray[np.bool_]) -> float:
+    """Mean of outcome minus ``sigma(score difference)``, rows as recorded."""
+    rows = rows & sample.counts
+    gap = sample.X.score_differences[rows]
+    return float(np.average(sample.y[rows] - sigmoid(gap), weights=sample.weight[rows]))

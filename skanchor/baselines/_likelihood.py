@@ -1,169 +1,288 @@
-"""What baselines take from the one likelihood: rows, free parameters, and errors."""
+"""Maximum likelihood: of all parameters, of scores and sensitivities, or of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import Comparisons
-from skanchor._estimators.btl import BTLRegressor
-from skanchor._estimators.pipeline_fit import carried
+from skanchor._battles import Comparisons, decide_roles
+from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.btl_errors import LEAST_NOISE
 from skanchor._model.fit import Fit
-from skanchor._model.graph import components, pair_sums
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
-from skanchor._model.riesz import RieszWeights
-from skanchor._model.sources import SourceRows, sigmoid
+from skanchor._model.riesz import Information
+from skanchor._model.sources import SourceRows
+from skanchor._sample.admission import check_ranking
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError, BoundWarning
-from skanchor.warning_log import warn
+from skanchor.baselines._base import Baseline, OfJudges, in_mean_units, placed
+from skanchor.bias.protocol import linearity
+from skanchor.exceptions import BattlesError, ConvergenceWarning
+from skanchor.results.estimators import RankingEstimator
+from skanchor.warning_log import warn_of_data
 
 SCORE_BOUND = 15.0
-"""Bound on the absolute score of a new model, in logits."""
-
-EXACT = 1e-14
-"""Squared Newton decrement of the last step, in squared standard errors."""
+"""Bound on the absolute score of a new model, in logits, as that of ArrivalScorer."""
 
 FARTHEST = 100.0
 """Bound on parameters that are fitted together: it keeps separated ones finite."""
 
-_LOST = 1e-6
-"""Largest error in J J^+ t = t by which a target t counts as determined."""
+# Squared Newton decrement of the last step, in squared standard errors: of a fit, and
+# of one of many on nearly the same rows, which differ by about one.
+EXACT, NEAR = 1e-16, 1e-12
 
 
-def in_mean_units(sample: Sample) -> Sample:
-    """The rows with weights of mean one: decrements and squares have no unit."""
-    weight = sample.weight[sample.counts]
-    return sample.in_units(float(weight.mean())) if len(weight) else sample
+class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
+    """Scores, sensitivities and linear biases from one likelihood of all rows.
 
-
-def arrivals_of(sample: Sample) -> Sample:
-    """The rows, of which only those with a new model have a weight."""
-    return sample.weighted(np.where(sample.X.involves_new, sample.weight, 0.0))
-
-
-def with_outcomes(sample: Sample, y: Array) -> Sample:
-    """The rows with other outcomes, which need not lie in [0, 1]."""
-    return replace(sample, outcomes=replace(sample.outcomes, values=y))
-
-
-def laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
-    """Parameters that rows carry, and the rows by source, with their bias fixed."""
-    sample = in_mean_units(sample)
-    return carried(sample.X), source_rows(sample)
-
-
-def minimum(
-    start: Fit,
-    sources: Sequence[SourceRows],
-    free: NDArray[np.bool_],
-    bound: float,
-    tolerance: float = EXACT,
-) -> Fit:
-    """Fit parameters of a mask within a bound of their size; see :func:`minimise`."""
-    weights, most = [rows.weight for rows in sources], np.full(len(start.x), bound)
-    fit, _ = minimise(
-        start, sources, weights, free, bounds=(-most, most), tolerance=tolerance
-    )
-    return fit
-
-
-def placed(sample: Sample, *, is_unweighted: bool = False) -> Array:
-    """Scores of all models: those that rows carry, and fitted ones of new models.
+    Human rows have probability ``sigma(theta_a - theta_b)``, judge rows ``sigma(c_m
+    (theta_a - theta_b) + b_m' (phi(x_a) - phi(x_b)) + o p_m)``, arrivals included
+    (eq:human-model-new, eq:hist-surrogate-model-new, eq:arrival-surrogate-model-new).
+    If the biases are linear, the estimate is efficient, and ``AnchorPipeline`` agrees
+    with it to first order.
 
     Parameters
     ----------
-    sample : Sample
-        Rows that carry historical scores and all that concerns judges.
-    is_unweighted : bool
-        Whether the sum of the residuals of each new model is zero, instead of the
-        derivative of the likelihood, which weighs a residual by its judge's
-        sensitivity. Judges of negative sensitivity enter with the opposite sign, so
-        that there is one solution.
+    btl : BTLRegressor, optional
+        Estimator of the historical models' scores from which the joint fit starts; None
+        stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Defines linear biases and position effects; None stands for
+        ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        New models to rank; None means all models without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
 
-    Returns
-    -------
-    ndarray of shape (n_models,)
-        NaN for a new model without rows.
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels of all models, of the new ones, and of the judges.
+    btl_ : BTLRegressor
+        The fit of human rows alone, from which the joint fit started.
+    calibrator_ : JudgeCalibrator
+        Sensitivities and biases of the joint fit.
+    result_ : RankingResult
+        Scores in logits, centred over the historical models, with the sandwich
+        covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import JointMLE
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=1)
+    >>> joint = JointMLE().fit(data.X, data.y)
+    >>> bool(joint.standard_errors_["new-model"] < 0.15)
+    True
     """
-    fit, sources = laid_out(arrivals_of(sample))
-    layout = fit.layout
-    if is_unweighted:
-        # A judge without any sensitivity has no say.
-        slopes = np.abs(fit.x[layout.sensitivities])
-        share = np.divide(1.0, slopes, out=np.zeros_like(slopes), where=slopes > 0)
-        sources = [replace(r, weight=share[r.source] * r.weight) for r in sources]
-    fit = minimum(fit, sources, layout.of_scores(layout.is_new), SCORE_BOUND)
-    met = np.zeros(layout.n_items, dtype=bool)
-    for rows in sources:
-        met[rows.left] = met[rows.right] = True
-    return np.where(layout.is_new & ~met, np.nan, fit.scores)
 
+    # Whether human rows are in the likelihood. If not, mean sensitivity one fixes the
+    # scale.
+    _has_votes: ClassVar[bool] = True
 
-def with_new_scores(sample: Sample) -> Sample:
-    """Rows that carry the scores of new models, too, as :func:`placed` finds them."""
-    scores = placed(sample)
-    check_scores(sample.X, scores)
-    return sample.with_battles(sample.X.with_columns(scores=scores))
-
-
-def check_scores(X: Comparisons, scores: Array) -> None:
-    """Raise for new models without a score; warn of scores on the bounds."""
-    lost = X.models[X.is_new & ~np.isfinite(scores)].tolist()
-    if lost:
-        raise BattlesError(
-            f"New models {lost} have no comparison that joins them to the historical "
-            "models, so they cannot be placed."
-        )
-    # Scores within a relative 1e-6 of the bound count as on it.
-    far = X.is_new & (np.abs(scores) >= SCORE_BOUND * (1.0 - 1e-6))
-    if far.any():
-        warn(
-            BoundWarning(
-                f"Scores of new models {X.models[far].tolist()} lie on the bounds "
-                f"{(-SCORE_BOUND, SCORE_BOUND)}: they won or lost every comparison.",
-                code="new-scores-at-bound",
-                subject=X.models[far],
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        sample = in_mean_units(self._admit(sample))
+        X = sample.X
+        if start is None:
+            # The two-step plug-in, from which the joint likelihood is maximised.
+            known = placed(self._fit_judges(sample, None))
+        else:
+            self._fit_votes(sample, start)
+            self.calibrator_ = start.calibrator_
+            known = sample.with_battles(start._annotate(X))
+        learners = list(self.calibrator_.biases_.values())
+        if any(linearity(learner) != "fixed" for learner in learners):
+            raise BattlesError(
+                f"{type(self).__name__} needs biases that are linear in their "
+                f"coefficients, such as LinearBias, got {learners}."
             )
-        )
+        stages = PipelineFit.of(known, self.calibrator_)
+        sources, first, layout = stages.sources, stages.fit, stages.layout
+        if not self._has_votes:
+            sources = [rows for rows in sources if rows.source != PEOPLE]
+            if start is None:
+                # What votes say of the scores is no start: judges may contradict them,
+                # and the likelihood has further maxima.
+                first = replace(Fit.start(layout), precision=first.precision)
+            # The likelihood is flat along the scale, so that any penalty fixes it: here
+            # half the square of mean sensitivity - 1. The one is that of people, which
+            # is not fitted.
+            gap, n_judges = np.zeros(layout.size), len(X.judges)
+            gap[layout.sensitivities] = [-1.0, *np.full(n_judges, 1.0 / n_judges)]
+            penalty = sum(map(len, sources)) * np.outer(gap, gap)
+            first = replace(first, precision=first.precision + penalty)
+        tolerance = EXACT if start is None else NEAR
+        fit = minimum(first, sources, layout.estimated, FARTHEST, tolerance=tolerance)
+        if not fit.converged:
+            warn_of_data(
+                "joint-not-converged",
+                (),
+                "The joint likelihood did not converge; a model or a feature may be "
+                "separated.",
+                ConvergenceWarning,
+            )
+        self.calibrator_ = stages.moved(fit).calibrated()
+        if start is None:
+            covariance, unbounded = sandwich(fit, sources, layout.estimated)
+        else:
+            # Of refits only the scores are read.
+            covariance = np.full((layout.n_items, layout.n_items), np.nan)
+            unbounded = np.zeros(layout.n_items, dtype=bool)
+        scores = np.clip(fit.scores, -SCORE_BOUND, SCORE_BOUND)
+        unbounded |= (np.abs(scores) >= SCORE_BOUND) | (not fit.converged)
+        self._conclude(sample, scores, covariance, unbounded)
 
 
-def common_scores(sample: Sample, slopes: Array, btl: BTLRegressor) -> Array:
-    """BTL scores of all rows together, centred over the historical models.
+class JudgeAwareBTL(JointMLE):  # numpydoc ignore=PR02
+    """One ranking of all models by the judges, each with its own sensitivity.
+
+    Fits ``sigma(c_m (theta_a - theta_b))`` to all judge rows by maximum likelihood.
+    Human rows only decide which models are historical. The scale is fixed by a mean
+    sensitivity of one. The method follows the judge-aware rankings cited in the paper's
+    introduction (Xu et al., 2026). Features are not used.
 
     Parameters
     ----------
-    sample : Sample
-        The rows.
-    slopes : ndarray of shape (n_judges,)
-        Factors of the score differences in the logits of judges.
-    btl : BTLRegressor
-        Its ridge and bound are used.
+    btl : BTLRegressor, optional
+        Estimator of the scores from which the joint fit starts; None stands for
+        ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Defines position effects (its bias is not used); None stands for
+        ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        New models to rank; None means all models without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
 
-    Returns
-    -------
-    ndarray of shape (n_models,)
-        NaN for models that nothing connects with the historical ones. A score that
-        the rows do not limit lies on the bound.
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels of all models, of the new ones, and of the judges.
+    btl_ : BTLRegressor
+        The fit of human rows alone, from which the joint fit started.
+    calibrator_ : JudgeCalibrator
+        Sensitivities of the joint fit, of mean one.
+    result_ : RankingResult
+        Scores in logits of the mean judge, centred over the historical models, with
+        the sandwich covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import JudgeAwareBTL
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> aware = JudgeAwareBTL().fit(data.X, data.y)
+    >>> float(aware.calibrator_.sensitivities_.mean().round(6))
+    1.0
     """
-    X = sample.X.with_columns(sensitivities=slopes, position_effects=None, biases=None)
-    fit, sources = laid_out(sample.with_battles(X))
-    layout = fit.layout
-    free = layout.of_scores(np.ones(layout.n_items, dtype=bool))
-    ridge = btl.alpha * sum(float(rows.weight.sum()) for rows in sources)
-    fit = replace(fit, precision=np.diag(ridge * free))
-    fit = minimum(fit, sources, free, btl.score_bound)
-    part, old = components(wins_of(sample, sample.counts) > 0, "weak"), ~layout.is_new
-    scores = np.where(part == part[old][0], fit.scores, np.nan)
-    return np.asarray(scores - scores[old].mean())
+
+    _features = False
+    _has_votes = False
+
+
+class Oracle(Baseline, RankingEstimator):
+    """Likelihood of the arrival rows with the true scores, sensitivities and biases.
+
+    An information reference, which "uses the true nuisance functions" and "its arrival
+    sandwich variance" (the paper, Section 5).
+
+    Parameters
+    ----------
+    truth : mapping, optional
+        ``scores`` (Series by historical model), ``sensitivities`` (Series by judge),
+        ``bias`` (mapping from judge to a function of features, of shape (n, n_features)
+        to (n,)) and optionally ``item_effects`` (DataFrame models x judges).
+        ``simulate_battles`` returns them as ``truth``. Required.
+    new_models : sequence of labels, optional
+        New models to rank; None means all models without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels of all models, of the new ones, and of the judges.
+    result_ : RankingResult
+        True scores of the historical models, without error, and scores of the new ones
+        with the sandwich covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import Oracle
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> oracle = Oracle(truth=data.truth).fit(data.X, data.y)
+    >>> bool(abs(oracle.scores_["new-model"] - 0.5) < 0.4)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **RankingEstimator._parameter_constraints,
+        # `_fit` names the entries that are missing.
+        "truth": "no_validation",
+    }
+
+    def __init__(
+        self,
+        truth: Any = None,
+        *,
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
+    ):
+        self.truth = truth
+        self.new_models = new_models
+        self.unseen = unseen
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        X = decide_roles(sample.X, sample.weight, self.new_models)
+        check_ranking(X, self.new_models)
+        old, judges, truth = X.models[~X.is_new].tolist(), X.judges.tolist(), self.truth
+        needed = {"scores": old, "sensitivities": judges, "bias": judges}
+        for name, labels in needed.items():
+            known = () if truth is None else truth.get(name, ())
+            lacking = [label for label in labels if label not in known]
+            if lacking:
+                raise BattlesError(
+                    f"Oracle needs truth= with {list(needed)}, as in "
+                    f"simulate_battles(...).truth; {name!r} lacks {lacking[:5]}."
+                )
+        # Centred over the historical models, like the scores of every method.
+        scores = truth["scores"] - truth["scores"].reindex(old).mean()
+        X = X.with_columns(scores=scores.reindex(X.models).to_numpy(np.float64))
+        sample = placed(sample.with_battles(self._with_truth(X)))
+        # Only rows of new models decide.
+        weight = np.where(X.involves_new, sample.weight, 0.0)
+        rows = in_mean_units(sample.weighted(weight))
+        fit, sources = carried(rows.X), source_rows(rows)
+        covariance, unbounded = sandwich(fit, sources, fit.layout.of_scores(X.is_new))
+        unbounded |= X.is_new & (np.abs(fit.scores) >= SCORE_BOUND)
+        self._conclude(sample, fit.scores, covariance, unbounded)
+
+    def _with_truth(self, X: Comparisons) -> Comparisons:
+        """Rows with the true sensitivities, biases and item effects."""
+        truth, biases = self.truth, np.zeros(len(X))
+        effects = truth.get("item_effects")
+        for m, judge in enumerate(X.judges.tolist()):
+            cut = X.by_judge(m)
+            if judge in truth["bias"] and len(cut):
+                psi = truth["bias"][judge]
+                biases[cut.rows] = psi(cut.pairs.left) - psi(cut.pairs.right)
+                if effects is not None:
+                    u = effects[judge].reindex(X.models).to_numpy(dtype=np.float64)
+                    biases[cut.rows] += u[cut.left] - u[cut.right]
+        slopes = truth["sensitivities"].reindex(X.judges).to_numpy(np.float64)
+        return X.with_columns(sensitivities=slopes, biases=biases)
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        return self._with_truth(super()._annotate(X))
 
 
 def sandwich(
@@ -199,32 +318,27 @@ def sandwich(
             slope = layout.sensitivities.start + rows.source
             residual = rows.weight * (rows.y - p)
             mixed[layout.scores, slope] += rows.sums(residual)[: layout.n_items]
-    # J, minus the second derivative of the log likelihood of all parameters.
-    second = fit.penalised(fit.information(grams)) - mixed - mixed.T
-    at = np.flatnonzero(free)
-    second, targets = second[at[:, None], at], layout.targets[at]
-    values = np.zeros((layout.size, layout.n_items))
-    values[at] = SymmetricSystem.of(second).solve(targets)
-    undetermined = np.abs(second @ values[at] - targets).max(axis=0) > _LOST
-    weights = RieszWeights(fit, values, undetermined)
+    # J, minus the second derivative of the log likelihood, by the free parameters.
+    second, at = fit.penalised(fit.information(grams)), np.flatnonzero(free)
+    second = (second - mixed - mixed.T)[at[:, None], at]
+    weights = Information(fit, at, second, SymmetricSystem.of(second)).weights()
     # Rows of a group depend on each other: their influences are summed, then squared.
     covariance = influence_of(weights, sources, 0).parts.sum(axis=0)
     independent = weights.expected_parts(squares).sum(axis=0).diagonal()
     noiseless = covariance.diagonal() <= LEAST_NOISE * independent
-    return covariance, undetermined | (noiseless & (independent > 0))
+    return covariance, weights.undetermined | (noiseless & (independent > 0))
 
 
-def wins_of(sample: Sample, rows: NDArray[np.bool_]) -> Array:
-    """(Half) wins of the row model over the column model, (n_models, n_models)."""
-    X, rows = sample.X, rows & sample.counts
-    sides, size = (X.left[rows], X.right[rows]), len(X.models)
-    weight, y = sample.weight[rows], sample.y[rows]
-    won = pair_sums(*sides, weight * y, size)
-    return won + pair_sums(*sides, weight * (1.0 - y), size).T
-
-
-def mean_residual(sample: Sample, rows: NDArray[np.bool_]) -> float:
-    """Mean of outcome minus ``sigma(score difference)``, rows as recorded."""
-    rows = rows & sample.counts
-    gap = sample.X.score_differences[rows]
-    return float(np.average(sample.y[rows] - sigmoid(gap), weights=sample.weight[rows]))
+def minimum(
+    start: Fit,
+    sources: Sequence[SourceRows],
+    free: NDArray[np.bool_],
+    bound: float,
+    tolerance: float = EXACT,
+) -> Fit:
+    """Fit parameters of a mask within a bound of their size; see :func:`minimise`."""
+    weights, most = [rows.weight for rows in sources], np.full(len(start.x), bound)
+    fit, _ = minimise(
+        start, sources, weights, free, bounds=(-most, most), tolerance=tolerance
+    )
+    return fit

@@ -6,7 +6,6 @@ weights, from where its fit of all rows has ended.
 """
 
 from skanchor.bootstrap._refit import Bootstrapped, bootstrap
-from skanchor.bootstrap._refit import Resampler as Resampler
 from skanchor.bootstrap._result import BootstrapResult
 
 __all__ = ["BootstrapResult", "Bootstrapped", "bootstrap"]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skanchor._battles import align, decide_roles
+from skanchor._checks import check_whole
 from skanchor._crossfit.parallel import run_plan
 from skanchor._sample.row_rules import RowRules
-from skanchor._sample.sample import WEIGHTS, Battles, Sample
+from skanchor._sample.sample import Battles, Sample
 from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._result import (
@@ -25,55 +25,42 @@ from skanchor.bootstrap._result import (
     BootstrapRanking,
     BootstrapResult,
     Kind,
-    values_of,
 )
-from skanchor.exceptions import DataWarning
 from skanchor.results.estimators import AroundMethod, RankingEstimator
-from skanchor.warning_log import WarningLog, unheard, warn
+from skanchor.warning_log import WarningLog, unheard, warn_of_data
 
 
-@validate_params(
-    {
-        "methods": [Mapping, list, tuple],
-        "weights": [StrOptions(set(WEIGHTS))],
-        "n_resamples": [Interval(Integral, 2, None, closed="left")],
-    },
-    prefer_skip_nested_validation=False,
-)
 def bootstrap(
-    methods: Mapping[str, BaseEstimator] | Sequence[BaseEstimator],
+    method: BaseEstimator,
     X: Battles,
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = "auto",
-    weights: Literal["importance", "frequency"] = "importance",
     n_resamples: int = 500,
     n_jobs: int | None = None,
     random_state: Seed = None,
     verbose: int = 0,
-) -> dict[str, BootstrapResult]:
-    """Refit methods on resamples that all of them share.
+) -> BootstrapResult:
+    """Refit a method on resamples, which are the same for all methods at one seed.
 
     Parameters
     ----------
-    methods : mapping from str to estimator, or list of estimators
-        Unfitted methods by name; methods of a list are named by their class. Which
-        models are new is decided once, on all rows.
+    method : estimator
+        Unfitted. Which models are new is decided once, on all rows.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
         Outcomes.
     sample_weight : array-like of shape (n_rows,), optional
-        Row weights; a resample multiplies them by how often the row was drawn.
+        Row weights; a resample multiplies them by how often the row was drawn. If the
+        method or its BTLRegressor has ``weights="frequency"``, they are numbers of
+        equal rows, each of which is drawn by itself.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them. A group is drawn as a
         whole.
         By default the values of ``prompt_id``, if they repeat; None treats
         rows as independent.
-    weights : {"importance", "frequency"}, default="importance"
-        Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal rows,
-        each of which is drawn by itself. The same holds if a method has this setting.
     n_resamples : int, default=500
         Number of resamples.
     n_jobs : int, optional
@@ -86,8 +73,7 @@ def bootstrap(
 
     Returns
     -------
-    dict of BootstrapResult
-        Refits of each method, by its name.
+    BootstrapResult
 
     Warns
     -----
@@ -96,104 +82,78 @@ def bootstrap(
 
     Examples
     --------
-    >>> from skanchor.baselines import DirectScore, HistoricalPPI
+    >>> from skanchor.baselines import HistoricalPPI
     >>> from skanchor.bootstrap import bootstrap
     >>> from skanchor.simulation import simulate_battles
     >>> data = simulate_battles(random_state=0)
-    >>> methods = {"plug-in": DirectScore(), "PPI": HistoricalPPI()}
-    >>> refits = bootstrap(methods, data.X, data.y, n_resamples=20, random_state=0)
-    >>> bool(0.05 < refits["PPI"].standard_errors["new-model"] < 0.2)
+    >>> ppi = HistoricalPPI()
+    >>> refits = bootstrap(ppi, data.X, data.y, n_resamples=20, random_state=0)
+    >>> bool(0.05 < refits.standard_errors["new-model"] < 0.2)
     True
     """
-    if not isinstance(methods, Mapping):
-        listed, methods = methods, {type(one).__name__: one for one in methods}
-        if len(methods) < len(listed):
-            raise ValueError(
-                "Methods of one class cannot be told apart by it; give a dict from "
-                "names to estimators."
-            )
-    if not methods:
-        return {}
+    check_whole("n_resamples", n_resamples, 2)
     with WarningLog() as log:
         # Prompts are drawn, or rows, and raters are not.
         sample = Sample.admit(X, y, sample_weight, groups).without_raters()
-        rules = RowRules.of(*methods.values())
-        if weights == "frequency":
-            rules = replace(rules, counts=True)
-        if rules.counts:
-            y = _safe_indexing(y, sample.copies)
-        sample = rules.apply(sample)
+        sample = RowRules.of(method).apply(sample)
     log.issue()
-    X, extra = sample.X, {} if sample.groups is None else {"groups": sample.groups}
-    fitted = {
-        name: clone(method).fit(X, y, sample_weight=sample.weight, **extra)
-        for name, method in methods.items()
-    }
-    new_models = next(iter(fitted.values())).new_models_.tolist()
-    X = decide_roles(X, sample.weight, new_models).with_columns(named=True)
+    # Outcomes are encoded in [0, 1] by now, whatever their labels were.
+    X = sample.X.with_columns(named=True)
+    fitted: Any = clone(method).fit(X, sample.y, sample.weight, sample.groups)
+    X = decide_roles(X, sample.weight, fitted.new_models_.tolist())
     # Rows that are used, those of a source and of a pair within it side by side.
-    used = np.flatnonzero(sample.counts)
-    keys = (X.order, X.right, X.left, X.sources, X.involves_new)
-    rows = used[np.lexsort([key[used] for key in keys])]
-    sample = sample.with_battles(X)[rows]
+    sample = sample.with_battles(X)[np.flatnonzero(sample.counts)]
+    X = sample.X
+    sample = sample[np.lexsort((X.order, X.right, X.left, X.sources, X.involves_new))]
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     resampler = Resampler(sample, seed)
-    starts = range(0, n_resamples, resampler.block)
+    jobs = [
+        (sample, fitted, resampler, block, n_resamples - start)
+        for block, start in enumerate(range(0, n_resamples, resampler.block))
+    ]
     blocks = run_plan(
-        _run_block,
-        [
-            (sample, fitted, resampler, block, n_resamples - start)
-            for block, start in enumerate(starts)
-        ],
-        n_jobs=n_jobs,
-        verbose=verbose,
-        description="resamples",
+        _run_block, jobs, n_jobs=n_jobs, verbose=verbose, description="resamples"
     )
-    results = {}
-    for name, method in fitted.items():
-        replicates = np.concatenate([each[name] for each in blocks])
-        labels = method.models_, method.result_.is_new
-        found = BootstrapResult(method, *labels, values_of(method), replicates)
-        results[name] = found
-        if n_resamples - found.failed < 2:
-            raise ValueError(
-                f"{name} could not be fitted on any of {n_resamples} resamples; some "
-                "model or judge has too few rows."
-            )
-        if found.failed:
-            warn(
-                DataWarning(
-                    f"{name} could not be fitted on {found.failed} of {n_resamples} "
-                    "resamples, which lack a model or a judge or leave the models "
-                    "unconnected. They are left out of the intervals.",
-                    code="failed-resamples",
-                )
-            )
-    return results
+    is_new, values = fitted.result_.is_new, fitted.result_.all_scores.to_numpy(float)
+    replicates = np.concatenate(blocks)
+    found = BootstrapResult(fitted, fitted.models_, is_new, values, replicates)
+    name = type(method).__name__
+    if n_resamples - found.failed < 2:
+        raise ValueError(
+            f"{name} could not be fitted on any of {n_resamples} resamples; some model "
+            "or judge has too few rows."
+        )
+    if found.failed:
+        warn_of_data(
+            "failed-resamples",
+            (),
+            f"{name} could not be fitted on {found.failed} of {n_resamples} resamples, "
+            "which lack a model or a judge or leave the models unconnected. They are "
+            "left out of the intervals.",
+        )
+    return found
 
 
 def _run_block(
-    sample: Sample, fitted: dict[str, Any], resampler: Resampler, number: int, most: int
-) -> dict[str, Array]:
-    """Values (n, n_models) of every method on the first resamples of a block."""
+    sample: Sample, fitted: Any, resampler: Resampler, number: int, most: int
+) -> Array:
+    """Values on the first resamples of a block, (n, n_models).
+
+    They are NaN where a resample is refused.
+    """
     weights = resampler.draw(number)[:most]
+    values = np.full((len(weights), len(fitted.models_)), np.nan)
+    method = clone(fitted).set_params(new_models=fitted.new_models_.tolist())
     # Warnings of a refit are about a resample, and not about the data.
     with warnings.catch_warnings(), unheard(Warning):
         warnings.simplefilter("ignore")
-        return {
-            name: np.array([_refitted(sample.weighted(w), method) for w in weights])
-            for name, method in fitted.items()
-        }
-
-
-def _refitted(sample: Sample, fitted: Any) -> Array:
-    """Values of a method fitted again, from its fit of all rows; NaN where refused."""
-    again = clone(fitted).set_params(new_models=fitted.new_models_.tolist())
-    try:
-        again.fit_sample(sample, fitted)
-    except ValueError:
-        return np.full(len(fitted.models_), np.nan)
-    return np.asarray(align(values_of(again), again.models_, fitted.models_))
+        for row, weight in zip(values, weights, strict=True):
+            with suppress(ValueError):
+                # It starts from the fit of all rows.
+                again = clone(method).fit_sample(sample.weighted(weight), fitted)
+                scores = again.result_.all_scores.to_numpy(np.float64)
+                row[:] = align(scores, again.models_, fitted.models_)
+    return values
 
 
 LEAST_STRATUM = 20
@@ -210,7 +170,7 @@ class Resampler:
     Parameters
     ----------
     sample : Sample
-        Rows with decided roles; rows without weight are not drawn.
+        Rows with decided roles, all of which count.
     seed : int
         Seed. Every block of resamples has its own random stream, so that resamples do
         not depend on which process draws them, nor on the order.
@@ -219,13 +179,12 @@ class Resampler:
     def __init__(self, sample: Sample, seed: int):
         self.weight, self.seed = sample.weight, seed
         # Few enough resamples in a block that its weights stay small.
-        self.block = int(np.clip(500_000 // max(len(sample), 1), 2, 64))
-        used = np.flatnonzero(sample.counts)
-        stratum, unit = sample.X.sources[used], np.arange(len(used))
+        self.block = int(np.clip(500_000 // len(sample), 2, 64))
+        stratum, unit = sample.X.sources, np.arange(len(sample))
         if sample.groups is not None:
             # spans[g, s]: whether group g has rows of source s. Equal rows of this
             # table are one kind of group.
-            _, unit = np.unique(sample.groups[used], return_inverse=True)
+            _, unit = np.unique(sample.groups, return_inverse=True)
             spans = np.zeros((unit.max() + 1, stratum.max() + 1), dtype=bool)
             spans[unit, stratum] = True
             _, kind, sizes = np.unique(
@@ -238,19 +197,16 @@ class Resampler:
             # The common stratum has the number of the first of its kinds.
             stratum = np.where(rare, np.argmax(rare), np.arange(len(sizes)))
             stratum = stratum[kind.ravel()]
-        # Units of each stratum.
+        # Unit of each row, and units of each stratum.
+        self._unit = unit
         self._strata = [np.flatnonzero(stratum == k) for k in np.unique(stratum)]
-        # Unit of each row. Rows that are not used have the number n_units, whose count
-        # is always zero.
-        self._unit = np.full(len(sample), len(stratum))
-        self._unit[used] = unit
 
     def draw(self, number: int) -> Array:
         """Weights of the resamples of a block by its number, (block, n_rows)."""
         stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
         rng = np.random.default_rng(stream)
-        # How often each unit was drawn; the last column, of unused rows, stays zero.
-        counts = np.zeros((self.block, sum(map(len, self._strata)) + 1))
+        # How often each unit was drawn.
+        counts = np.zeros((self.block, sum(map(len, self._strata))))
         for members in self._strata:
             # Small integers are drawn faster.
             size = len(members)
@@ -290,8 +246,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         Models to place; None leaves the choice to the method.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
-    weights : {"importance", "frequency"}, default="importance"
-        Meaning of ``sample_weight``, as in :func:`bootstrap`.
 
     Attributes
     ----------
@@ -322,7 +276,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         "kind": [StrOptions(set(KINDS))],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "weights": [StrOptions(set(WEIGHTS))],
     }
 
     def __init__(
@@ -336,7 +289,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         verbose: int = 0,
         new_models: Any = None,
         unseen: Literal["warn", "raise"] = "warn",
-        weights: Literal["importance", "frequency"] = "importance",
     ):
         self.estimator = estimator
         self.n_resamples = n_resamples
@@ -346,19 +298,17 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         self.verbose = verbose
         self.new_models = new_models
         self.unseen = unseen
-        self.weights = weights
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         method = self._method()
-        (refits,) = bootstrap(
-            [method],
+        refits = bootstrap(
+            method,
             **self._rows(sample),
-            weights=self.weights,
             n_resamples=self.n_resamples,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=self.verbose,
-        ).values()
+        )
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, refits.models[refits.is_new]
         inner, inputs = self.estimator_.result_, sample.inputs

@@ -41,8 +41,8 @@ class BootstrapResult:
     >>> from skanchor.simulation import simulate_battles
     >>> data = simulate_battles(random_state=0)
     >>> refits = bootstrap(
-    ...     {"plug-in": DirectScore()}, data.X, data.y, n_resamples=20, random_state=0
-    ... )["plug-in"]
+    ...     DirectScore(), data.X, data.y, n_resamples=20, random_state=0
+    ... )
     >>> refits.replicates.shape
     (20, 11)
     >>> refits.conf_int(0.9, kind="percentile").columns.tolist()
@@ -54,13 +54,6 @@ class BootstrapResult:
     is_new: NDArray[np.bool_]
     estimates: Array
     replicates: Array
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}: {len(self.replicates)} refits of "
-            f"{type(self.estimator).__name__}, {self.failed} of them failed; "
-            f"{len(self.models)} models, {int(self.is_new.sum())} of them new"
-        )
 
     @property
     def _index(self) -> pd.Index:
@@ -150,24 +143,15 @@ class BootstrapResult:
             Columns ``rank``, ``low`` and ``high``, a row for each new model; 1 is best.
         """
         tail = (1.0 - check_level(level)) / 2.0
-        # Row 0 is the estimate, then come the refits; ranks has shape (n_new, 1 + n).
+        # Row 0 is the estimate, then come the refits; ranks has shape (1 + n, n_new).
         every = np.vstack([self.estimates, self.replicates[self._good]])
-        old = every[:, ~self.is_new]
-        ranks = np.stack(
-            [1 + (old > every[:, [g]]).sum(axis=1) for g in np.flatnonzero(self.is_new)]
-        )
+        old, new = every[:, None, ~self.is_new], every[:, self.is_new, None]
+        ranks = 1 + (old > new).sum(axis=2)
         # "inverted_cdf" gives ranks that occur, and no averages of two.
-        low = np.quantile(ranks[:, 1:], tail, axis=1, method="inverted_cdf")
-        high = np.quantile(ranks[:, 1:], 1.0 - tail, axis=1, method="inverted_cdf")
-        return pd.DataFrame(
-            {"rank": ranks[:, 0], "low": low.astype(int), "high": high.astype(int)},
-            index=self._index[self.is_new],
-        )
-
-
-def values_of(fitted: Any) -> Array:
-    """Values of all models of a fitted method: scores, or win rates if rank-only."""
-    return np.asarray(fitted.result_.all_scores, dtype=np.float64)
+        tails = [tail, 1.0 - tail]
+        low, high = np.quantile(ranks[1:], tails, axis=0, method="inverted_cdf")
+        columns = {"rank": ranks[0], "low": low, "high": high}
+        return pd.DataFrame(columns, self._index[self.is_new]).astype(int)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.linalg import norm
 from numpy.typing import NDArray
 
 from skanchor._battles import decide_roles
@@ -22,7 +23,6 @@ from skanchor._model.riesz import Information
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array
-from skanchor.results import AnchorResult
 
 
 class DifferenceErrors:
@@ -40,19 +40,15 @@ class DifferenceErrors:
 
     def __init__(self, sample: Sample, human: BTLRegressor, counted: bool):
         self.sample, self.has_bias = sample, human.bias_ is not None
-        weight = sample.weight.astype(np.intp)
-        self._times = weight if counted else np.ones(len(sample), dtype=np.intp)
+        self._times = np.where(counted, sample.weight, 1.0).astype(np.intp)
         X = decide_roles(sample.X, sample.weight, None)
         X = X.with_columns(scores=human.scores_for(X.models))
-        rows = sample.with_battles(X)
-        fit, sources = carried(X), source_rows(rows)
-        votes = next(part for part in sources if not part.is_new)
+        fit, (votes, *_) = carried(X), source_rows(sample.with_battles(X))
         gram = votes.information(votes.weight, fit.probabilities(votes))
         weights = Information.of(fit, [(votes.source, gram)], fit.precision).weights()
         influence = row_influence(weights, votes, residuals(weights, votes))
-        # A score less the mean of all is (K - 1) / K of that less the mean of others.
-        n_old = len(human.models_)
-        self._of_votes = self._in_parts(influence, votes.rows) * n_old / (n_old - 1)
+        # Only its direction is read, which is the same whatever the score is less.
+        self._of_votes = self._in_parts(influence, votes.rows)
 
     def parts(
         self, fitted: Any, model: Any, rows: NDArray[np.intp], human_error: float
@@ -77,10 +73,10 @@ class DifferenceErrors:
             of the sample, in logits; ``item_df``. Empty where the estimator has no
             influence values, or people have a bias.
         """
-        result = getattr(fitted, "result_", None)
         debiaser = getattr(fitted, "debiaser_", None)
-        if self.has_bias or debiaser is None or not isinstance(result, AnchorResult):
+        if self.has_bias or debiaser is None:
             return {}
+        result = fitted.result_
         error = float(result.standard_errors[model])
         if not np.isfinite(error):
             return {}
@@ -88,7 +84,7 @@ class DifferenceErrors:
         influence = result.influence[:, result.models.tolist().index(model)]
         copy = np.repeat(np.arange(len(rows)), self._times[rows])
         total = np.bincount(copy, influence).astype(np.float64)
-        judged = self._in_parts(total[:, None], rows)[:, 0]
+        judged = self._in_parts(total, rows)
         X, known = self.sample.X, debiaser.solution_.item_errors
         items = np.zeros((len(X.judges), len(X.models)))
         if known.size:
@@ -96,13 +92,11 @@ class DifferenceErrors:
             models = positions(debiaser.models_, X.models)
             target = debiaser.models_.tolist().index(model)
             items[np.ix_(judges, models)] = known[..., target]
-        size = np.sqrt(judged @ judged + np.sum(items**2))
+        human = self._of_votes[:, X.models.tolist().index(model)]
         # Reported errors may be larger: where judges disagree about the model, by the
         # inflation of the item part, or where errors allow for raters.
-        scale = error / size if size > 0 else 0.0
-        human = self._of_votes[:, X.models.tolist().index(model)]
-        size = np.sqrt(human @ human)
-        human = human * (human_error / size if size > 0 else 0.0)
+        scale = error / (np.hypot(norm(judged), norm(items)) or np.inf)
+        human = human * (human_error / (norm(human) or np.inf))
         return {
             "row_parts": scale * judged - human,
             "item_parts": (scale * items).ravel(),
@@ -110,13 +104,14 @@ class DifferenceErrors:
         }
 
     def _in_parts(self, influence: Array, rows: NDArray[np.intp]) -> Array:
-        """Influence of rows, (n_chosen, k), by row or group of the sample."""
+        """Influence of rows, (n_chosen, ...), by row or group of the sample."""
         unit, groups, size = rows, self.sample.groups, len(self.sample)
         if groups is None:
             # Copies of a row are independent: k of them with influence s together have
             # the square s^2 / k.
-            influence = influence / np.sqrt(self._times[rows])[:, None]
+            influence = (influence.T / np.sqrt(self._times[rows])).T
         else:
             unit, size = groups[rows], int(groups.max()) + 1
-        sums = [np.bincount(unit, column, minlength=size) for column in influence.T]
-        return np.asarray(sums, dtype=np.float64).T
+        parts = np.zeros((size, *influence.shape[1:]))
+        np.add.at(parts, unit, influence)
+        return parts

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,9 +22,9 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._sample.row_rules import RowRules, treat_ties
 from skanchor._sample.sample import Battles, Sample, warn_of_counts
 from skanchor.evaluation._errors import DifferenceErrors
-from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning, located
+from skanchor.exceptions import BattlesError, DiagnosticWarning, located
 from skanchor.metrics import insertion_rank
-from skanchor.warning_log import WarningLog, unheard, warn, warn_of_parts
+from skanchor.warning_log import WarningLog, unheard, warn_of_data, warn_of_parts
 
 
 def leave_one_model_out(
@@ -35,7 +34,6 @@ def leave_one_model_out(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = "auto",
-    weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     level: float = 0.95,
     n_jobs: int | None = None,
@@ -60,14 +58,11 @@ def leave_one_model_out(
     y : array-like of shape (n_rows,)
         Outcomes.
     sample_weight : array-like of shape (n_rows,), optional
-        Row weights.
+        Row weights; what they mean is a setting of the estimator.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them.
         By default the values of ``prompt_id``, if they repeat; None treats
         rows as independent.
-    weights : {"importance", "frequency"}, optional
-        Meaning of ``sample_weight`` in the human fit; None means the meaning that it
-        has for the estimator.
     models : sequence of labels, optional
         Models to leave out; None means all with human rows.
     level : float, default=0.95
@@ -120,211 +115,188 @@ def leave_one_model_out(
     >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
     True
     """
-    study = _Study.of(estimator, X, y, sample_weight, groups, weights)
-    return study.run(models, level, n_jobs, verbose)[0]
+    study = _studied(estimator, X, y, sample_weight, groups)
+    return _left_out(study, level, models, n_jobs, verbose)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Study:
-    """Rows of which models are left out in turn.
+class _Study(NamedTuple):
+    """Rows of models with a true score, and the fit of all their votes.
 
     Attributes
     ----------
     estimator : estimator
         Unfitted.
-    sample : Sample
-        Rows of models with a true score.
-    human : BTLRegressor
-        The fit of all votes.
-    counted : bool
-        Whether weights are numbers of equal rows.
     table : table or None
         What the transformers of a scikit-learn pipeline are fitted to.
-    errors : DifferenceErrors or None
-        Finds the parts of the errors.
+    sample : Sample
+        The rows.
+    human : BTLRegressor
+        The fit of all votes.
     """
 
     estimator: Any
+    table: Any
     sample: Sample
     human: BTLRegressor
-    counted: bool
-    table: Any = None
-    errors: DifferenceErrors | None = None
 
-    @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        X: Battles,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        groups: ArrayLike | str | None,
-        weights: str | None,
-    ) -> _Study:
-        """Admit rows, and fit their votes; as :func:`leave_one_model_out`."""
-        refuse_contexts(estimator, "leave_one_model_out")
-        is_staged = isinstance(estimator, Pipeline)
-        with WarningLog() as log:
-            sample = Sample.admit(X, y, sample_weight, groups)
-            rules = RowRules.of(estimator)
-            counted = rules.counts if weights is None else weights == "frequency"
-            if not counted:
-                warn_of_counts(sample)
-            sample = treat_ties(sample, drop=rules.drops_ties)
-            method = estimator.steps[-1][1] if is_staged else estimator
-            params = method.get_params()
-            # Scores at equal style must be compared with human scores at equal style.
-            bias = params.get("human_bias")
-            bias = params.get("btl__bias") if bias is None else bias
-            if is_staged and bias is not None:
-                raise ValueError(
-                    "leave_one_model_out cannot fit human scores at equal style to a "
-                    "table whose features a Pipeline makes: transform the table first."
-                )
-            sample, human = _true_scores(sample, counted, bias)
-        log.issue()
-        return cls(estimator, sample, human, counted, X if is_staged else None)
 
-    def run(
-        self,
-        models: Sequence[Hashable] | None,
-        level: float,
-        n_jobs: int | None,
-        verbose: int,
-        issued: Iterable[Warning] = (),
-    ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-        """Table of the models, and the parts of their errors.
-
-        Warnings that have been issued already are not repeated.
-        """
-        voted = self.human.models_.tolist()
-        models = voted if models is None else label_list("models", models)
-        strangers = [model for model in models if model not in voted]
-        if strangers:
-            raise BattlesError(
-                f"Models {strangers} have no human rows that give them a true score."
+def _studied(
+    estimator: Any, X: Battles, y: Any, sample_weight: Any, groups: Any
+) -> _Study:
+    """Admit rows and fit their votes; leave out models whose score has no limit."""
+    refuse_contexts(estimator, "leave_one_model_out")
+    is_staged = isinstance(estimator, Pipeline)
+    params = (estimator[-1] if is_staged else estimator).get_params()
+    # Scores at equal style must be compared with human scores at equal style.
+    bias = params.get("human_bias")
+    bias = params.get("btl__bias") if bias is None else bias
+    if is_staged and bias is not None:
+        raise ValueError(
+            "leave_one_model_out cannot fit human scores at equal style to a table "
+            "whose features a Pipeline makes: transform the table first."
+        )
+    with WarningLog() as log:
+        sample = Sample.admit(X, y, sample_weight, groups)
+        rules = RowRules.of(estimator)
+        if not rules.counts:
+            warn_of_counts(sample)
+        sample = treat_ties(sample, drop=rules.drops_ties)
+        # A count of n stands for n rows, so that errors are those of the expanded
+        # table.
+        rows = sample.expanded() if rules.counts else sample
+        human = BTLRegressor(bias=bias).fit_sample(rows)
+        lost = human.models_[human.unbounded_].tolist()
+        if lost:
+            # Their bounded stand-ins for infinite scores would move the mean of the
+            # others.
+            warn_of_data(
+                "no-true-score",
+                lost,
+                f"Models {lost} have no true score that is finite; they and their rows "
+                "are left out.",
             )
-        done = run_plan(
-            self.row,
-            [(model, level) for model in models],
-            n_jobs=n_jobs,
-            verbose=verbose,
-            description="models left out",
+            bounded = human.models_[~human.unbounded_]
+            sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
+            rows = sample.expanded() if rules.counts else sample
+            with WarningLog():
+                human = clone(human).fit_sample(rows)
+    log.issue()
+    return _Study(estimator, X if is_staged else None, sample, human)
+
+
+def _left_out(
+    study: _Study,
+    level: float,
+    models: Sequence[Hashable] | None,
+    n_jobs: int | None,
+    verbose: int,
+    errors: DifferenceErrors | None = None,
+    issued: Iterable[Warning] = (),
+) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """Table of the models, a row each, and the parts of their errors.
+
+    Warnings that have been issued already are not repeated.
+    """
+    voted = study.human.models_.tolist()
+    models = voted if models is None else label_list("models", models)
+    strangers = [model for model in models if model not in voted]
+    if strangers:
+        raise BattlesError(
+            f"Models {strangers} have no human rows that give them a true score."
         )
-        rows, parts, found = zip(*done, strict=True)
-        # Fits of nearly the same rows warn of the same: each warning is issued once.
-        with WarningLog() as log:
-            by_model = dict(zip(models, found, strict=True))
-            warn_of_parts(by_model, "Leaving out models {}", issued)
-        log.issue()
-        return pd.DataFrame(list(rows), pd.Index(models, name="model")), list(parts)
-
-    def row(
-        self, model: Any, level: float
-    ) -> tuple[dict[str, Any], dict[str, Any], list[Warning]]:
-        """Row of the table of a model, parts of its error, and warnings."""
-        human, X = self.human, self.sample.X
-        voted = positions(X.models, human.models_) >= 0
-        # All rows of models with votes but the votes on this one; its verdicts become
-        # arrival rows. Code -1 of an unknown model reads the last entry.
-        usable, code = np.append(voted, False), X.models.tolist().index(model)
-        involved = (X.left == code) | (X.right == code)
-        kept = usable[X.left] & usable[X.right] & self.sample.counts
-        at = np.flatnonzero(kept & ~(X.is_human & involved))
-        fitted, found = self._fitted(model, at)
-        with WarningLog():
-            # Human scores of the other models alone; the fit above has warned already.
-            # Near a fit of nearly the same votes, no errors are estimated.
-            votes = self.sample[at[X.is_human[at]]]
-            reference = BTLRegressor(bias=human.bias).fit_sample(votes, human)
-        others, size = human.scores_.drop(model).to_numpy(), len(human.models_)
-        # Contrast l with 1 at the model and -1 / (K - 1) elsewhere: sqrt(l' C l).
-        contrast = np.full(size, -1.0 / (size - 1))
-        contrast[human.scores_.index.get_loc(model)] = 1.0
-        row: dict[str, Any] = {
-            "true_score": human.scores_[model] - others.mean(),
-            "true_error": float(np.sqrt(contrast @ human.covariance_ @ contrast)),
-        }
-        if hasattr(fitted, "scores_"):
-            row["score"] = float(fitted.scores_[model])
-        if hasattr(fitted, "standard_errors_"):
-            row["standard_error"] = fitted.standard_errors_[model]
-        if hasattr(fitted, "conf_int"):
-            row["low"], row["high"] = fitted.conf_int(level).loc[model]
-            row["covered"] = bool(row["low"] <= row["true_score"] <= row["high"])
-        if "standard_error" in row:
-            # Other intervals, such as conformal ones, allow for the human error.
-            error, quantile = row["standard_error"], ndtri(0.5 + level / 2.0)
-            if 0 < error < np.inf:
-                # That of the interval: half its width, in standard errors.
-                quantile = (row["high"] - row["low"]) / 2.0 / error
-            most = quantile * np.hypot(error, row["true_error"])
-            row["compatible"] = bool(abs(row["score"] - row["true_score"]) <= most)
-        row["true_rank"] = insertion_rank(human.scores_[model], others)
-        if "score" not in row:
-            row["rank"] = int(fitted.ranks_[model])
-        else:
-            row["rank"] = insertion_rank(row["score"], reference.scores_)
-            if hasattr(fitted, "result_"):
-                fellows = fitted.result_.all_scores.drop(model)
-                row["fitted_rank"] = insertion_rank(row["score"], fellows)
-        if hasattr(fitted, "rank_sets"):
-            sets = fitted.rank_sets(level).loc[model]
-            row["rank_low"], row["rank_high"] = int(sets["low"]), int(sets["high"])
-        parts = {}
-        if self.errors is not None:
-            parts = self.errors.parts(fitted, model, at, row["true_error"])
-        return row, parts, found
-
-    def _fitted(self, model: Any, rows: NDArray[np.intp]) -> tuple[Any, list[Warning]]:
-        """Estimator fitted to some rows with one new model, and its warnings."""
-        chosen, fitted, step = self.sample[rows], clone(self.estimator), ""
-        battles: Any = chosen.X.with_columns(named=True)
-        if self.table is not None:
-            # The transformers of a pipeline need the table itself; its last step gets
-            # weights, groups and new models by prefixed names.
-            battles, step = _safe_indexing(self.table, rows), f"{fitted.steps[-1][0]}__"
-        if f"{step}new_models" in fitted.get_params():
-            fitted.set_params(**{f"{step}new_models": [model]})
-        with (
-            warnings.catch_warnings(record=True) as issued,
-            # The table returned here shows what a diagnostic could only suspect.
-            unheard(DiagnosticWarning),
-            located(f"Leaving out model {model!r}"),
-        ):
-            warnings.simplefilter("always")
-            # Outcomes are encoded in [0, 1] by now, whatever their labels were.
-            given = {"sample_weight": chosen.weight, "groups": chosen.row_groups}
-            given = {f"{step}{name}": values for name, values in given.items()}
-            fitted.fit(battles, chosen.y, **given)
-        found = [each.message for each in issued if isinstance(each.message, Warning)]
-        return fitted if self.table is None else fitted[-1], found
+    jobs, words = [(study, level, one, errors) for one in models], "models left out"
+    done = run_plan(_row, jobs, n_jobs=n_jobs, verbose=verbose, description=words)
+    rows, parts, found = zip(*done, strict=True)
+    # Fits of nearly the same rows warn of the same: each warning is issued once.
+    with WarningLog() as log:
+        by_model = dict(zip(models, found, strict=True))
+        warn_of_parts(by_model, "Leaving out models {}", issued)
+    log.issue()
+    return pd.DataFrame(list(rows), pd.Index(models, name="model")), list(parts)
 
 
-def _true_scores(
-    sample: Sample, counted: bool, bias: Any
-) -> tuple[Sample, BTLRegressor]:
-    """BTL fit to all human rows, and the sample without models of infinite score."""
-    # A count of n stands for n rows, so that errors are those of the expanded table.
-    rows = sample.expanded() if counted else sample
-    human = BTLRegressor(bias=bias).fit_sample(rows)
-    if not human.unbounded_.any():
-        return sample, human
-    # Their bounded stand-ins for infinite scores would move the mean of the others.
-    without = human.models_[human.unbounded_].tolist()
-    warn(
-        DataWarning(
-            f"Models {without} have no true score that is finite; they and their rows "
-            "are left out.",
-            code="no-true-score",
-            subject=without,
-        )
-    )
-    bounded = human.models_[~human.unbounded_]
-    sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
-    rows = sample.expanded() if counted else sample
+def _row(
+    study: _Study, level: float, model: Any, errors: DifferenceErrors | None
+) -> tuple[dict[str, Any], dict[str, Any], list[Warning]]:
+    """Row of the table of a model, parts of its error, and warnings."""
+    sample, human, X = study.sample, study.human, study.sample.X
+    voted = positions(X.models, human.models_) >= 0
+    # All rows of models with votes but the votes on this one; its verdicts become
+    # arrival rows. Code -1 of an unknown model reads the last entry.
+    usable, code = np.append(voted, False), X.models.tolist().index(model)
+    involved = (X.left == code) | (X.right == code)
+    kept = usable[X.left] & usable[X.right] & sample.counts
+    at = np.flatnonzero(kept & ~(X.is_human & involved))
+    fitted, found = _fitted(study, model, at)
     with WarningLog():
-        return sample, BTLRegressor(bias=bias).fit_sample(rows)
+        # Human scores of the other models alone; the fit above has warned already.
+        # Near a fit of nearly the same votes, no errors are estimated.
+        votes = sample[at[X.is_human[at]]]
+        reference = BTLRegressor(bias=human.bias).fit_sample(votes, human)
+    # Of the K human scores, whose mean is zero, one less the mean of the others is
+    # K / (K - 1) of itself.
+    factor = len(human.models_) / (len(human.models_) - 1)
+    row: dict[str, Any] = {
+        "true_score": factor * human.scores_[model],
+        "true_error": factor * human.standard_errors_[model],
+    }
+    if hasattr(fitted, "scores_"):
+        row["score"] = float(fitted.scores_[model])
+    if hasattr(fitted, "standard_errors_"):
+        row["standard_error"] = fitted.standard_errors_[model]
+    if hasattr(fitted, "conf_int"):
+        row["low"], row["high"] = fitted.conf_int(level).loc[model]
+        row["covered"] = bool(row["low"] <= row["true_score"] <= row["high"])
+    if "standard_error" in row:
+        # Other intervals, such as conformal ones, allow for the human error.
+        error, quantile = row["standard_error"], ndtri(0.5 + level / 2.0)
+        if 0 < error < np.inf:
+            # That of the interval: half its width, in standard errors.
+            quantile = (row["high"] - row["low"]) / 2.0 / error
+        most = quantile * np.hypot(error, row["true_error"])
+        row["compatible"] = bool(abs(row["score"] - row["true_score"]) <= most)
+    row["true_rank"] = insertion_rank(human.scores_[model], human.scores_.drop(model))
+    if "score" not in row:
+        row["rank"] = int(fitted.ranks_[model])
+    else:
+        row["rank"] = insertion_rank(row["score"], reference.scores_)
+        if hasattr(fitted, "result_"):
+            fellows = fitted.result_.all_scores.drop(model)
+            row["fitted_rank"] = insertion_rank(row["score"], fellows)
+    if hasattr(fitted, "rank_sets"):
+        sets = fitted.rank_sets(level).loc[model]
+        row["rank_low"], row["rank_high"] = int(sets["low"]), int(sets["high"])
+    parts = {}
+    if errors is not None:
+        parts = errors.parts(fitted, model, at, row["true_error"])
+    return row, parts, found
+
+
+def _fitted(
+    study: _Study, model: Any, rows: NDArray[np.intp]
+) -> tuple[Any, list[Warning]]:
+    """Estimator fitted to some rows with one new model, and its warnings."""
+    chosen, fitted, step = study.sample[rows], clone(study.estimator), ""
+    battles: Any = chosen.X.with_columns(named=True)
+    if study.table is not None:
+        # The transformers of a pipeline need the table itself; its last step gets
+        # weights, groups and new models by prefixed names.
+        battles, step = _safe_indexing(study.table, rows), f"{fitted.steps[-1][0]}__"
+    if f"{step}new_models" in fitted.get_params():
+        fitted.set_params(**{f"{step}new_models": [model]})
+    with (
+        warnings.catch_warnings(record=True) as issued,
+        # The table returned here shows what a diagnostic could only suspect.
+        unheard(DiagnosticWarning),
+        located(f"Leaving out model {model!r}"),
+    ):
+        warnings.simplefilter("always")
+        # Outcomes are encoded in [0, 1] by now, whatever their labels were.
+        given = {"sample_weight": chosen.weight, "groups": chosen.row_groups}
+        given = {step + name: values for name, values in given.items()}
+        fitted.fit(battles, chosen.y, **given)
+    found = [each.message for each in issued if isinstance(each.message, Warning)]
+    return fitted if study.table is None else fitted[-1], found
 
 
 def check_intervals(
@@ -334,9 +306,7 @@ def check_intervals(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = "auto",
-    weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
-    issued: Iterable[Warning] = (),
     level: float = 0.95,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -354,11 +324,9 @@ def check_intervals(
     estimator : estimator
         A method with standard errors. A fitted ``AnchorPipeline`` is tested with the
         treatment of item effects that it reports; an unfitted one chooses anew for each
-        model left out.
-    X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
+        model left out. The warnings of its fit are not repeated.
+    X, y, sample_weight, groups, models, level, n_jobs, verbose
         As in :func:`leave_one_model_out`.
-    issued : iterable of Warning, default=()
-        Warnings that have been issued already. Those of a fitted estimator are known.
 
     Returns
     -------
@@ -397,24 +365,18 @@ def check_intervals(
         # As the fitted pipeline reports. Fits of different models run in parallel, so
         # that each fit itself uses one core.
         unfitted.set_params(item_effects=treatment, n_jobs=None, verbose=0)
-    study = _Study.of(unfitted, X, y, sample_weight, groups, weights)
-    if study.counted == RowRules.of(unfitted).counts:
-        # Rows count as in the fit of votes.
-        errors = DifferenceErrors(study.sample, study.human, study.counted)
-        study = replace(study, errors=errors)
-    issued = [*issued, *getattr(estimator, "warnings_", ())]
-    table, parts = study.run(models, level, n_jobs, verbose, issued)
+    study = _studied(unfitted, X, y, sample_weight, groups)
+    errors = DifferenceErrors(study.sample, study.human, RowRules.of(unfitted).counts)
+    issued = getattr(estimator, "warnings_", ())
+    table, parts = _left_out(study, level, models, n_jobs, verbose, errors, issued)
     if "standard_error" not in table:
         raise TypeError(
             "Intervals can only be tested of a method with standard errors; use "
             "leave_one_model_out for one without."
         )
-    order = table.index.argsort()
-    table, parts = table.iloc[order], [parts[k] for k in order]
     # A score that is not determined has no parts, and is not tested.
     tested = [part for part in parts if part]
-    is_finite = np.isfinite(table["standard_error"].to_numpy(np.float64))
-    if not tested or len(tested) < is_finite.sum():
+    if not tested or len(tested) < np.isfinite(table["standard_error"]).sum():
         return IntervalCheck.of(table, level=level, item_effects=treatment)
     none = {name: np.zeros_like(value) for name, value in tested[0].items()}
     rows, items = (

@@ -7,7 +7,8 @@ import pytest
 from skanchor._battles import decide_roles
 from skanchor._sample.sample import Sample
 from skanchor.baselines import JointBTL
-from skanchor.bootstrap import Resampler, bootstrap
+from skanchor.bootstrap import bootstrap
+from skanchor.bootstrap._refit import Resampler
 
 
 def in_roles(data, weight=None, groups=None):
@@ -55,10 +56,10 @@ def test_groups_widen_the_errors_of_repeated_rows(data):
     y = np.tile(data.y, 4)
     prompt = np.tile(np.arange(len(data.y)), 4)
     options = dict(n_resamples=100, random_state=0)
-    once = bootstrap({"m": JointBTL()}, data.X, data.y, **options)["m"]
-    rows = bootstrap({"m": JointBTL()}, X, y, **options)["m"]
-    whole = bootstrap({"m": JointBTL()}, X.assign(prompt=prompt), y, groups="prompt",
-                      **options)["m"]  # fmt: skip
+    once = bootstrap(JointBTL(), data.X, data.y, **options)
+    rows = bootstrap(JointBTL(), X, y, **options)
+    prompts = X.assign(prompt=prompt)
+    whole = bootstrap(JointBTL(), prompts, y, groups="prompt", **options)
     # The error of an error from 100 resamples is 7 %.
     ratio = rows.standard_errors / once.standard_errors
     assert ((ratio > 0.35) & (ratio < 0.65)).all()

@@ -15,8 +15,7 @@ from skanchor.bootstrap import Bootstrapped, bootstrap
 
 
 def test_limits_are_the_quantiles_they_say(data):
-    refits = bootstrap({"m": DirectScore()}, data.X, data.y, n_resamples=20,
-                       random_state=0)["m"]  # fmt: skip
+    refits = bootstrap(DirectScore(), data.X, data.y, n_resamples=40, random_state=0)
     new = refits.models.tolist().index("new-model")
     t, values = refits.estimates[new], refits.replicates[:, new]
     low, high = np.quantile(values, [0.05, 0.95])
@@ -34,22 +33,21 @@ def test_limits_are_the_quantiles_they_say(data):
 
 
 def test_errors_agree_with_the_sandwich_and_methods_share_resamples(data):
-    methods = {"b": JointBTL(), "m": JointMLE()}
-    refits = bootstrap(methods, data.X, data.y, n_resamples=100, random_state=0)
-    for name in "bm":
-        sandwich = refits[name].estimator.result_.all_standard_errors
-        ratio = (refits[name].standard_errors / sandwich)["new-model"]
+    for method in (JointBTL(), JointMLE()):
+        refits = bootstrap(method, data.X, data.y, n_resamples=100, random_state=0)
+        sandwich = refits.estimator.result_.all_standard_errors
+        ratio = (refits.standard_errors / sandwich)["new-model"]
         # The error of an error from 100 resamples is 7 %.
-        assert 0.75 < ratio < 1.25, name
-    methods = {"d": DirectScore(), "p": HistoricalPPI()}
-    refits = bootstrap(methods, data.X, data.y, n_resamples=40, random_state=0)
-    new = [r.replicates[:, r.is_new].ravel() for r in refits.values()]
+        assert 0.75 < ratio < 1.25, method
+    new = []
+    for method in (DirectScore(), HistoricalPPI()):
+        refits = bootstrap(method, data.X, data.y, n_resamples=40, random_state=0)
+        new.append(refits.replicates[:, refits.is_new].ravel())
     assert np.corrcoef(*new)[0, 1] > 0.8
 
 
 def test_rank_only_methods_get_rank_intervals(data):
-    refits = bootstrap({"r": HistoricalPPR()}, data.X, data.y, n_resamples=50,
-                       random_state=0)["r"]  # fmt: skip
+    refits = bootstrap(HistoricalPPR(), data.X, data.y, n_resamples=50, random_state=0)
     row = refits.rank_intervals(0.9).loc["new-model"]
     assert row["rank"] == refits.estimator.ranks_["new-model"]
     assert 1 <= row["low"] <= row["high"] <= 7

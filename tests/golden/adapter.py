@@ -235,8 +235,8 @@ def bootstrapped(method, X, y, **settings):
 
 def ranks_bootstrapped(method, X, y):
     """Intervals of ranks, of a method without scores."""
-    found = bootstrap({"method": method}, X, y, n_resamples=20, random_state=0)
-    return {"ranks": numbers(found["method"].rank_intervals(0.9))}
+    found = bootstrap(method, X, y, n_resamples=20, random_state=0)
+    return {"ranks": numbers(found.rank_intervals(0.9))}
 
 
 # ---------------------------------------------------------------------------- history

@@ -29,11 +29,12 @@ EVERY = "favour", "family", "sizes", "intervals", *PLANS, "fragility", "influenc
 def table():
     """Two new models, verdicts between them, and some votes on them."""
     data = simulate_battles(
-        n_models=5, n_judges=2, n_human=400, n_historical=700, n_new=120,
-        n_new_models=2, n_new_verdicts=60, n_new_votes=20, item_sd=0.3, random_state=0,
-    )  # fmt: skip
-    X = data.X.reset_index(drop=True)
-    return X, np.asarray(data.y, dtype=float)
+        1400, 0, n_models=7, n_judges=2, n_human=760, item_sd=0.3, random_state=1
+    )
+    X = data.X.replace({"model-06": FIRST, "model-07": SECOND})
+    n_new = X[["model_a", "model_b"]].isin([FIRST, SECOND]).sum(axis=1)
+    used = (X["judge"] != "human") | (n_new != 1)
+    return X[used].reset_index(drop=True), np.asarray(data.y[used], dtype=float)
 
 
 def answers(anchor, X, y, more):

@@ -1,38 +1,39 @@
-"""Methods in steps: votes, then judges, then an equation for the new scores."""
+"""The plug-in: votes, then judges, then an equation for the new scores."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._model.logistic import fit_logistic
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.baselines._base import OfJudges
-from skanchor.baselines._likelihood import (
-    SCORE_BOUND,
-    common_scores,
-    mean_residual,
-    placed,
-    with_outcomes,
-)
+from skanchor.baselines._base import OfJudges, mean_residual, placed, with_outcomes
 from skanchor.results.estimators import ScoreEstimator
+
+RIDGE = 1e-4
+"""Ridge of the classifier of :class:`IPWOnly`, added to the mean loss.
+
+A ridge added to the total loss, as in scikit-learn, would depend on the unit in which
+row weights are measured.
+"""
 
 
 class TwoSteps(OfJudges, ScoreEstimator):
     """Methods in steps; a subclass says how new scores follow from judged rows."""
 
-    _is_unweighted: ClassVar[bool] = False
+    # That of ArrivalScorer: unweighted, residuals do not count by sensitivity.
+    _equation: ClassVar[str] = "likelihood"
 
     def _scores(self, sample: Sample) -> Array:
-        """Scores of all models, from rows that carry what the stages have learned.
-
-        By default those of the likelihood, which weights rows by their sensitivity.
-        """
-        return placed(sample, is_unweighted=self._is_unweighted)
+        """Scores of all models, from rows that carry what the stages have learned."""
+        return placed(sample, self._equation).X.learned_scores()
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
@@ -76,7 +77,7 @@ class DirectScore(TwoSteps):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    _is_unweighted = True
+    _equation = "unweighted"
 
 
 class HistoricalPPI(TwoSteps):  # numpydoc ignore=PR02
@@ -119,7 +120,7 @@ class HistoricalPPI(TwoSteps):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    _is_unweighted = True
+    _equation = "unweighted"
 
     def _scores(self, sample: Sample) -> Array:
         X = sample.X
@@ -261,86 +262,26 @@ class PooledLLM(TwoSteps):  # numpydoc ignore=PR02
     _pooled = True
 
 
-class JudgeArenaElo(TwoSteps):  # numpydoc ignore=PR02
-    """One BTL model of the human battles and the new models' judge battles.
+class IPWOnly(TwoSteps):
+    """Plug-in with judges refitted on historical rows weighted to resemble arrivals.
 
-    A judge battle is treated as a human one, except for a temperature T common to all
-    judges: ``P(a preferred) = sigma((theta_a - theta_b) / T)``. T is estimated from the
-    judges' battles between historical models, with scores fixed at those of the human
-    battles; these battles are used for nothing else. Scores of historical and new
-    models are then fitted together. Ratings on the Elo scale are 400 / log(10) points
-    per logit.
-
-    Follows JudgeArena (Lushtaku et al., 2026), which "approximates LMArena Elo by
-    fitting a common BTL model to historical human and target-model judge comparisons"
-    (the paper, Section 1).
+    For each judge a logistic regression, with a ridge of 1e-4 beside the mean loss,
+    distinguishes pairs of responses ``(x_new, x_j)`` of arrival rows from pairs of
+    historical rows, which enter in both orders. Its odds are clipped at ``clip`` times
+    their mean and rescaled to mean one. They are the weights of the historical rows (a
+    row has the mean of its two orders) in a refit of sensitivities and biases. The new
+    scores then solve the equation of :class:`DirectScore`. It "adds a density-weighted
+    historical refit to examine whether reweighting for feature shift improves plug-in
+    estimation" (the paper, Section 5). Several new models share one refit.
 
     Parameters
     ----------
     btl : BTLRegressor, optional
         Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
-    calibrator : JudgeCalibrator, optional
-        Estimator of the temperature; None stands for ``JudgeCalibrator()``. Its bias is
-        not used, and a position effect only improves the temperature.
-    new_models : sequence of labels, optional
-        New models to rank; None means all models without human rows.
-    unseen : {"warn", "raise"}, default="warn"
-        What to do when ``predict`` meets a model without a score.
-
-    Attributes
-    ----------
-    models_, new_models_, judges_ : ndarray
-        Labels of all models, of the new ones, and of the judges.
-    temperature_ : float
-        Human logits per judge logit.
-    btl_, calibrator_ : estimators
-        The stages, fitted on all rows.
-    result_ : PointResult
-        Scores in logits, centred over the historical models.
-
-    Examples
-    --------
-    >>> from skanchor.baselines import JudgeArenaElo
-    >>> from skanchor.simulation import simulate_battles
-    >>> data = simulate_battles(random_state=0)
-    >>> JudgeArenaElo().fit(data.X, data.y).scores_.index.tolist()
-    ['new-model']
-    """
-
-    _features = False
-    _pooled = True
-
-    @property
-    def temperature_(self) -> float:
-        """Human logits per judge logit."""
-        return float(1.0 / self.calibrator_.sensitivities_.iloc[0])
-
-    def _scores(self, sample: Sample) -> Array:
-        X = sample.X
-        assert X.sensitivities is not None
-        weight = np.where(X.is_human | X.involves_new, sample.weight, 0.0)
-        return common_scores(sample.weighted(weight), X.sensitivities, self.btl_)
-
-
-class PerJudgeBTL(TwoSteps):
-    """Average over judges of the score that each judge alone would give.
-
-    A judge's score of a new model comes from a BTL model of all its rows, the new model
-    included. It is divided by the judge's sensitivity, which is calibrated without
-    features. With ``plug_in_average`` it is the judge's plug-in score instead, which
-    maximises the likelihood of its arrival rows given its sensitivity and bias. A judge
-    whose rows do not connect the new model to the historical ones is left out of the
-    average. Compared in the paper's Supplementary Section A.2.
-
-    Parameters
-    ----------
-    btl : BTLRegressor, optional
-        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
-        Its ridge and bound also apply to the BTL models of judges.
     calibrator : JudgeCalibrator, optional
         Estimator of sensitivities and biases; None stands for ``JudgeCalibrator()``.
-    plug_in_average : bool, default=False
-        Whether a judge's score is its plug-in score.
+    clip : float, default=20.0
+        Largest odds, in multiples of their mean.
     new_models : sequence of labels, optional
         New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
@@ -357,16 +298,17 @@ class PerJudgeBTL(TwoSteps):
 
     Examples
     --------
-    >>> from skanchor.baselines import PerJudgeBTL
+    >>> from skanchor.baselines import IPWOnly
     >>> from skanchor.simulation import simulate_battles
     >>> data = simulate_battles(random_state=0)
-    >>> PerJudgeBTL(plug_in_average=True).fit(data.X, data.y).scores_.index.tolist()
+    >>> IPWOnly(clip=5.0).fit(data.X, data.y).scores_.index.tolist()
     ['new-model']
     """
 
+    _equation = "unweighted"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TwoSteps._parameter_constraints,
-        "plug_in_average": ["boolean"],
+        "clip": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -374,37 +316,42 @@ class PerJudgeBTL(TwoSteps):
         btl: BTLRegressor | None = None,
         calibrator: JudgeCalibrator | None = None,
         *,
-        plug_in_average: bool = False,
+        clip: float = 20.0,
         new_models: Sequence[Hashable] | None = None,
         unseen: Literal["warn", "raise"] = "warn",
     ):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)
-        self.plug_in_average = plug_in_average
+        self.clip = clip
 
-    @property
-    def uses_features(self) -> bool:
-        """Whether the method uses the features of the responses."""
-        return self.plug_in_average
-
-    def _scores(self, sample: Sample) -> Array:
-        X = sample.X
-        assert X.scores is not None and X.sensitivities is not None
-        by_judge = []
-        for m, slope in enumerate(X.sensitivities.tolist()):
-            rows = sample.weighted(np.where(X.judge == m, sample.weight, 0.0))
-            if not rows.counts.any():
+    def _fit_judges(self, sample: Sample, start: Any) -> Sample:
+        X, weight = sample.X, sample.weight.copy()
+        # Features of both responses, of shape (n_rows, 2 n_features).
+        sides = np.hstack([X.features_left, X.features_right])
+        others = np.hstack([X.features_right, X.features_left])
+        for m in range(len(X.judges)):
+            rows = sample.counts & (X.judge == m)
+            old = np.flatnonzero(rows & ~X.involves_new)
+            arrived = np.flatnonzero(rows & X.involves_new)
+            if not sides.shape[1] or not len(arrived):
                 continue
-            if self.plug_in_average:
-                scores = super()._scores(rows)
-            else:
-                # A BTL score is in judge logits; division by c_m gives human logits. A
-                # judge of sensitivity zero, which was warned of, gives the score zero.
-                scores = common_scores(rows, np.ones(len(X.judges)), self.btl_)
-                scores = scores / slope if slope else 0.0 * scores
-            by_judge.append(np.clip(scores, -SCORE_BOUND, SCORE_BOUND))
-        # Mean over the judges that give a finite score, NaN where none does.
-        found = np.array(by_judge)
-        known = np.isfinite(found)
-        with np.errstate(invalid="ignore"):
-            mean = np.where(known, found, 0.0).sum(axis=0) / known.sum(axis=0)
-        return np.where(X.is_new, mean, X.scores)
+            # The new model's response is first. A row of two new models enters as it is
+            # recorded.
+            turned = ~X.is_new[X.left[arrived]][:, None]
+            arrivals = np.where(turned, others[arrived], sides[arrived])
+            # Pairs to classify: arrivals (label 1), then historical rows in both orders
+            # (label 0), each with the weight of its row.
+            pairs = np.vstack([arrivals, sides[old], others[old]])
+            label = np.repeat([1.0, 0.0], [len(arrived), 2 * len(old)])
+            counts = sample.weight[np.concatenate([arrived, old, old])]
+            design = np.column_stack([np.ones(len(pairs)), pairs])
+            penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
+            fit = fit_logistic(design, label, counts, penalty=penalty)
+            # Odds are exp(logit); limits of the logits prevent overflow.
+            odds = np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
+            both, counts = odds[len(arrived) :].reshape(2, -1), sample.weight[old]
+            total = 2.0 * counts.sum()
+            both = np.minimum(both, self.clip * (both @ counts).sum() / total)
+            # Clipping lowers the mean, so it is computed again. A row has the mean of
+            # its two orders.
+            weight[old] *= both.mean(axis=0) * total / (both @ counts).sum()
+        return super()._fit_judges(sample.weighted(weight), start)
