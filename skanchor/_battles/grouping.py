@@ -81,13 +81,13 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
     """
     if isinstance(groups, RowGroups):
         return groups
-    if isinstance(groups, str) and groups == AUTO:
-        return _default_groups(as_frame(table))
     if groups is None:
         return RowGroups(None)
-    name = groups if isinstance(groups, str) else getattr(groups, "name", None)
+    name = getattr(groups, "name", None)
     if isinstance(groups, str):
-        groups = _column(table, groups, "groups")
+        if groups == AUTO:
+            return _default_groups(as_frame(table))
+        name, groups = groups, _column(table, groups, "groups")
     check_unmasked("groups", groups)
     values: Any = nw.from_native(groups, series_only=True, pass_through=True)
     if not isinstance(values, (nw.Series, np.ndarray)):

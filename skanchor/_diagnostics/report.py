@@ -225,20 +225,10 @@ class Diagnostics:
         lines = [f"item effects: p = {self.item_p:.3g}"]
         if self.check is not None:
             lines.append(
-                f"coverage of the models left out: {self.coverage:.0%} (human scores "
-                f"taken as exact: {self.covered:.0%})"
+                f"coverage of the models left out: {self.check.coverage:.0%} (human "
+                f"scores taken as exact: {self.check.covered:.0%})"
             )
         return "\n".join([*lines, *(self.messages() or ["no threshold is crossed"])])
-
-    @property
-    def coverage(self) -> float | None:
-        """Share of models left out whose two scores agree within the errors of both."""
-        return None if self.check is None else self.check.coverage
-
-    @property
-    def covered(self) -> float | None:
-        """Share whose interval holds the human score; below the level where it errs."""
-        return None if self.check is None else self.check.covered
 
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""

@@ -43,13 +43,6 @@ class HistoricalFeatures:
     contrasts: Array
     times: Array
 
-    @classmethod
-    def of(cls, left: Array, right: Array, times: Array) -> HistoricalFeatures:
-        """Features of the first and second responses of rows."""
-        low = np.minimum(left.min(axis=0), right.min(axis=0))
-        high = np.maximum(left.max(axis=0), right.max(axis=0))
-        return cls(low, high, left - right, times)
-
     def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
         return HistoricalFeatures(
             np.minimum(self.low, other.low),
@@ -107,10 +100,13 @@ def historical_features(sample: Sample) -> Iterator[HistoricalFeatures | None]:
         if not (len(rows) and X.features_left.shape[1]):
             yield None
             continue
+        left, right = X.features_left[rows], X.features_right[rows]
+        low = np.minimum(left.min(axis=0), right.min(axis=0))
+        high = np.maximum(left.max(axis=0), right.max(axis=0))
+        contrasts = left - right
         # No copy of the features is kept while the one who asked computes.
-        yield HistoricalFeatures.of(
-            X.features_left[rows], X.features_right[rows], sample.times[rows]
-        )
+        del left, right
+        yield HistoricalFeatures(low, high, contrasts, sample.times[rows])
 
 
 def feature_overlap(

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import HUMAN, is_constant, number_rows
+from skanchor._battles import HUMAN, number_rows
 from skanchor._battles.grouping import FEW_GROUPS
 from skanchor._sample.sample import Sample, warn_of_counts
 from skanchor.exceptions import BattlesError
@@ -164,7 +164,7 @@ def check_weights_and_groups(sample: Sample) -> Sample:
     if sample.multiplicity is not None:
         # Each row weighs one.
         return sample
-    weight = sample.weight[:1] if is_constant(sample.weight) else sample.weight
+    weight = sample.weight
     largest = float(weight.max())
     lost = (weight > 0) & (weight / largest < np.finfo(float).eps)
     if lost.any():

@@ -235,18 +235,13 @@ class Sample:
         return None if self.groups is None else len(np.unique(self.groups))
 
     @property
-    def row_groups(self) -> NDArray[np.intp] | RowGroups | None:
+    def row_groups(self) -> RowGroups:
         """Groups to be given to ``fit`` along with these rows."""
-        if self.raters is None:
-            return self.groups
         return RowGroups(self.groups, self.raters)
 
     def without_raters(self) -> Sample:
         """The same sample for errors that do not allow for raters."""
-        if self.raters is None:
-            return self
-        inputs = replace(self.inputs, by_rater=False)
-        return replace(self, raters=None, inputs=inputs)
+        return replace(self, raters=None, inputs=replace(self.inputs, by_rater=False))
 
     @property
     def digest(self) -> str:
