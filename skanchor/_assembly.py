@@ -178,7 +178,7 @@ def with_undetermined_apart(
         first, full = infer(sample)
     lost = first.unbounded & first.is_new
     if not lost.any():
-        log.hand_on()
+        log.reissue()
         return first
     # New models that met only these leave the vocabulary, too: they have no row left.
     X, is_left = sample.X, ~lost
@@ -190,16 +190,17 @@ def with_undetermined_apart(
         others = with_undetermined_apart(infer, sample.with_battles(left))
     if others.unbounded.all():
         # Nothing is determined, with these models or without them.
-        log.hand_on()
+        log.reissue()
         return first
     if (first.unbounded & ~first.is_new).any():
         # The second result warns of the others.
         names = undetermined_scores(first.models[lost].tolist())
-        log.found = [
-            names if isinstance(one, InstabilityWarning) else one for one in log.found
+        log.warnings = [
+            names if isinstance(one, InstabilityWarning) else one
+            for one in log.warnings
         ]
-    log.hand_on()
-    later.hand_on()
+    log.reissue()
+    later.reissue()
     scores = pd.Series(full.chain.scores, X.models)
     result = others.extended(full.sample.X, scores, first.n_human, first.n_judge)
     if result.diagnostics is not None and first.diagnostics is not None:

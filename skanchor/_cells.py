@@ -107,8 +107,8 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     columns += [X.left, X.right, X.judge, X.order]
     most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
     # Of a table that would be cells, thousands of rows have equal ones among them.
-    some = [column[:LOOK] for column in columns]
-    if len(sample) > most and len(number_rows(*some).first) == len(some[0]):
+    first_rows = [column[:LOOK] for column in columns]
+    if len(sample) > most and len(number_rows(*first_rows).first) == len(first_rows[0]):
         return None
     if not X.features_complete:
         return None

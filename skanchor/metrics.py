@@ -100,8 +100,8 @@ def insertion_mae(true_rank: ArrayLike, rank: ArrayLike) -> float:
     >>> insertion_mae([1, 2, 3], [1, 3, 5])
     1.0
     """
-    true, found = _pair("true_rank", true_rank, "rank", rank)
-    return float(np.mean(np.abs(true - found)))
+    true, ranks = _pair("true_rank", true_rank, "rank", rank)
+    return float(np.mean(np.abs(true - ranks)))
 
 
 def exact_insertion_rate(true_rank: ArrayLike, rank: ArrayLike) -> float:
@@ -123,8 +123,8 @@ def exact_insertion_rate(true_rank: ArrayLike, rank: ArrayLike) -> float:
     >>> exact_insertion_rate([1, 2, 3, 4], [1, 3, 3, 4])
     0.75
     """
-    true, found = _pair("true_rank", true_rank, "rank", rank)
-    return float(np.mean(true == found))
+    true, ranks = _pair("true_rank", true_rank, "rank", rank)
+    return float(np.mean(true == ranks))
 
 
 def spearman(true: ArrayLike, estimate: ArrayLike) -> float:

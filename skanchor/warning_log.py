@@ -31,7 +31,7 @@ class WarningLog:
 
     Attributes
     ----------
-    found : list of Warning
+    warnings : list of Warning
         The collected warnings, in order.
 
     Examples
@@ -47,7 +47,7 @@ class WarningLog:
     """
 
     def __init__(self) -> None:
-        self.found: list[Warning] = []
+        self.warnings: list[Warning] = []
         self._tokens: list[Token[WarningLog | None]] = []
         self._outer: WarningLog | None = None
 
@@ -61,20 +61,20 @@ class WarningLog:
         self._outer = None
 
     @property
-    def known(self) -> list[Warning]:
+    def seen(self) -> list[Warning]:
         """Warnings collected by this log and by the logs around it."""
-        outer = [] if self._outer is None else self._outer.known
-        return [*outer, *self.found]
+        outer = [] if self._outer is None else self._outer.seen
+        return [*outer, *self.warnings]
 
     @property
     def distinct(self) -> list[Warning]:
         """Each warning that was collected, once."""
-        known: dict[tuple[type, str], Warning] = {}
-        for warning in self.found:
-            known.setdefault((type(warning), str(warning)), warning)
-        return list(known.values())
+        first_of_kind: dict[tuple[type, str], Warning] = {}
+        for warning in self.warnings:
+            first_of_kind.setdefault((type(warning), str(warning)), warning)
+        return list(first_of_kind.values())
 
-    def hand_on(self) -> None:
+    def reissue(self) -> None:
         """Pass each distinct warning to the log that is open now."""
         for warning in self.distinct:
             warn(warning)
@@ -109,7 +109,7 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
     >>> with WarningLog() as log:
     ...     warn(DataWarning("3 rows are left out."))
     ...
-    >>> len(log.found)
+    >>> len(log.warnings)
     1
     """
     if not is_heard(type(warning)):
@@ -118,7 +118,7 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
     if log is None:
         warnings.warn(warning, stacklevel=stacklevel)
     else:
-        log.found.append(warning)
+        log.warnings.append(warning)
 
 
 def warn_of_data(
@@ -150,7 +150,7 @@ def unheard(*kinds: type[Warning]) -> Iterator[None]:
     >>> with WarningLog() as log, unheard(DataWarning):
     ...     warn(DataWarning("3 rows are left out."))
     ...
-    >>> len(log.found)
+    >>> len(log.warnings)
     0
     """
     token = _unheard.set(kinds)
@@ -177,7 +177,7 @@ def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:
     ...     warnings.simplefilter("always")
     ...     warn_at_once(SlowWarning("This will take about five minutes."))
     ...
-    >>> len(caught), len(log.found)
+    >>> len(caught), len(log.warnings)
     (1, 0)
     """
     warnings.warn(warning, stacklevel=stacklevel)
@@ -186,7 +186,7 @@ def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:
 def warn_of_parts(
     by_part: Mapping[Any, Iterable[Warning]],
     where: str,
-    known: Iterable[Warning] = (),
+    known_warnings: Iterable[Warning] = (),
 ) -> None:
     """Warn once of what several fits have warned of and the open logs do not hold yet.
 
@@ -197,11 +197,13 @@ def warn_of_parts(
     where : str
         Which fits warned; braces stand for the list of their labels, or of the first
         ten and the number of the others.
-    known : iterable of Warning, default=()
+    known_warnings : iterable of Warning, default=()
         Further warnings that have been issued already.
     """
     log = _open_log.get()
-    seen = {_gist(warning) for warning in chain(known, log.known if log else ())}
+    seen = {
+        _gist(warning) for warning in chain(known_warnings, log.seen if log else ())
+    }
     merged: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
     for label, warnings_of_part in by_part.items():
         for warning in warnings_of_part:
@@ -217,12 +219,12 @@ def warn_of_parts(
         warn(located)
 
 
-def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
+def in_short(warnings_found: Iterable[Warning]) -> Iterator[Warning]:
     """Tell of many warnings of a kind the first five, and the others in one.
 
     Parameters
     ----------
-    found : iterable of Warning
+    warnings_found : iterable of Warning
         Those that say the same of one name after another are of a kind: what comes
         before the name, and the four words after it. Without a subject each is of its
         own, since only subjects tell which the others are.
@@ -232,9 +234,9 @@ def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
     Warning
     """
     kinds: dict[Any, list[Any]] = {}
-    for warning in found:
-        category, opening, *rest = _gist(warning)
-        words = "".join(rest[1:2]).split()[:4]
+    for warning in warnings_found:
+        category, opening, *others = _gist(warning)
+        words = "".join(others[1:2]).split()[:4]
         kind = category, getattr(warning, "code", ""), opening, *words
         has_subject = bool(getattr(warning, "subject", ()))
         kinds.setdefault(kind if has_subject else warning, []).append(warning)

@@ -19,9 +19,9 @@ def known_items(covariance, **fields):
 def set_covariance(monkeypatch, covariance):
     """Let ``item_effects="random"`` take this covariance, or variance, as known."""
 
-    def estimate(known, prior):
+    def estimate(reference, prior):
         if np.ndim(covariance) == 0:
-            return known_items(covariance * np.eye(len(known.sample.X.judges)))
+            return known_items(covariance * np.eye(len(reference.sample.X.judges)))
         return known_items(covariance)
 
     monkeypatch.setattr(treatments, "estimate_item_covariance", estimate)

@@ -54,10 +54,10 @@ def check_last_stage(fit, pairs, weight):
     stage = fit.last_stage(pairs, weight)
     assert stage.ridge.shape == stage.coef.shape == stage.columns.shape[1:]
     linear = stage.columns @ stage.coef
-    assert_allclose(linear + stage.rest, fit.contrast(pairs), atol=1e-6)
+    assert_allclose(linear + stage.fixed, fit.contrast(pairs), atol=1e-6)
     before = fit.contrast(pairs)
     doubled = rejoined(fit, 2.0 * stage.coef)
-    expected = 2.0 * linear + stage.rest
+    expected = 2.0 * linear + stage.fixed
     assert_allclose(doubled.contrast(pairs), expected, atol=1e-6)
     assert np.abs(linear).max() > 0.1
     assert_allclose(fit.contrast(pairs), before)

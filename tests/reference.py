@@ -164,8 +164,8 @@ class Dense:
         for train, test in plan:
             weight = np.zeros(n)
             for q in np.unique(source):
-                kept = train[source[train] == q]
-                weight[kept] = np.sum(source == q) / len(kept)
+                remaining = train[source[train] == q]
+                weight[remaining] = np.sum(source == q) / len(remaining)
             v = self.two_step(weight)
             plug += self.S @ v[: self.sizes[0]] / len(plan)
             a = self.riesz(v, weight)
@@ -231,8 +231,8 @@ class DenseItems(Dense):
         for train, test in plan:
             weight = np.zeros(n)
             for q in np.unique(source):
-                kept = train[source[train] == q]
-                weight[kept] = np.sum(source == q) / len(kept)
+                remaining = train[source[train] == q]
+                weight[remaining] = np.sum(source == q) / len(remaining)
             full = self.solve(weight)
             n_v = sum(self.sizes)
             eta = self.eta(full[:n_v]) + self.U @ full[n_v:]

@@ -43,7 +43,7 @@ def ranking(scores, covariance, n_new=1, names=None, **fields):
     """
     scores = np.atleast_2d(scores).astype(float)
     n = scores.shape[1]
-    known = {
+    reference = {
         "models": np.array(names or [f"m{i}" for i in range(n)], dtype=object),
         "is_new": np.arange(n) >= n - n_new,
         "estimates": scores,
@@ -52,7 +52,7 @@ def ranking(scores, covariance, n_new=1, names=None, **fields):
         "n_human": np.full(n, 10),
         "n_judge": np.full(n, 20),
     }
-    return RankingResult(**(known | fields))
+    return RankingResult(**(reference | fields))
 
 
 # ------------------------------------------------------------------------------ style
@@ -132,8 +132,8 @@ def scored(X, y, weight=None):
 
 def plan_of(fold):
     """Splits of a cross-validation, by the fold that holds each row out."""
-    each = range(int(np.max(fold)) + 1)
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in each]
+    item = range(int(np.max(fold)) + 1)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in item]
 
 
 def said(call):

@@ -32,17 +32,17 @@ def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
 ):
     X, y = thin(n_judges, rows)
     anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0)
-    told = [str(one) for one in said(lambda: anchor.fit(X, y))]
-    told = [text for text in told if "in the median" in text]
-    assert bool(told) == is_told
+    message = [str(one) for one in said(lambda: anchor.fit(X, y))]
+    message = [text for text in message if "in the median" in text]
+    assert bool(message) == is_told
     if is_told:
-        assert "20 judges have 40 verdicts each on historical models" in told[0]
-        assert told[0].endswith("alike as one (pool).")
+        assert "20 judges have 40 verdicts each on historical models" in message[0]
+        assert message[0].endswith("alike as one (pool).")
         # What it advises helps.
         one, _ = split_battles(X.assign(winner=y), pool="judges")
         pooled = AnchorPipeline(cv=2, item_effects=None, random_state=0)
-        found = said(lambda: pooled.fit(one, y))
-        assert not any("in the median" in str(each) for each in found)
+        result = said(lambda: pooled.fit(one, y))
+        assert not any("in the median" in str(item) for item in result)
         assert 2 * pooled.standard_errors_.iloc[0] < anchor.standard_errors_.iloc[0]
         assert abs(pooled.scores_.iloc[0] - 0.5) < 4 * pooled.standard_errors_.iloc[0]
 

@@ -54,17 +54,17 @@ def by_hand(X, y, new_models):
     rows = Comparisons.from_battles(X)
     rows = decide_roles(rows, np.ones(len(rows)), new_models)
     judged = len(rows.judges) > 0
-    stages, given = {}, {}
+    stages, inputs = {}, {}
     for name, stage in (
         ("btl", BTLRegressor()),
         ("calibrator", JudgeCalibrator() if judged else NoJudges()),
         ("arrival", ArrivalScorer()),
         ("debiaser", RieszDebiaser()),
     ):
-        given[name] = rows
+        inputs[name] = rows
         stages[name] = stage.fit(rows, y)
         rows = rows if name == "debiaser" else stage.transform(rows)
-    return stages, given, rows
+    return stages, inputs, rows
 
 
 @pytest.fixture(scope="module", params=OUTCOMES)
@@ -100,9 +100,9 @@ def assert_alike(one, other):
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("table", [True, False], ids=["table", "rows"])
 def test_predictions_are_those_of_the_stage_fitted_by_hand(both, name, table):
-    anchor, X, y, hand, given, _ = both
+    anchor, X, y, hand, inputs, _ = both
     stage, expected = getattr(anchor, f"{name}_"), hand[name]
-    rows = X if table else given[name]
+    rows = X if table else inputs[name]
     answers = {}
     for method in METHODS:
         answers[method] = answer(getattr(expected, method), rows)
@@ -121,21 +121,21 @@ def test_predictions_are_those_of_the_stage_fitted_by_hand(both, name, table):
 
 def test_comparisons_carry_what_the_chain_learned(both):
     anchor, _, _, hand, _, rows = both
-    found = anchor.comparisons_
-    assert_array_equal(found.models, rows.models)
-    assert found.new_models == rows.new_models
-    assert_allclose(found.scores, rows.scores, atol=1e-9)
-    assert_allclose(found.logits(), rows.logits(), atol=1e-9)
+    result = anchor.comparisons_
+    assert_array_equal(result.models, rows.models)
+    assert result.new_models == rows.new_models
+    assert_allclose(result.scores, rows.scores, atol=1e-9)
+    assert_allclose(result.logits(), rows.logits(), atol=1e-9)
     if len(rows.judges):
-        assert_allclose(found.sensitivities, rows.sensitivities, atol=1e-9)
-        assert_allclose(found.biases, rows.biases, atol=1e-9)
-        slopes = pd.Series(found.sensitivities, found.judges)
-        assert_allclose(slopes, hand["calibrator"].sensitivities_[found.judges])
+        assert_allclose(result.sensitivities, rows.sensitivities, atol=1e-9)
+        assert_allclose(result.biases, rows.biases, atol=1e-9)
+        slopes = pd.Series(result.sensitivities, result.judges)
+        assert_allclose(slopes, hand["calibrator"].sensitivities_[result.judges])
     old = anchor.btl_.scores_
-    place = {model: i for i, model in enumerate(found.models.tolist())}
-    assert_allclose(found.scores[[place[m] for m in old.index]], old)
+    position = {model: i for i, model in enumerate(result.models.tolist())}
+    assert_allclose(result.scores[[position[m] for m in old.index]], old)
     new = anchor.arrival_.scores_
-    assert_allclose(found.scores[[place[m] for m in new.index]], new)
+    assert_allclose(result.scores[[position[m] for m in new.index]], new)
 
 
 def test_after_a_ridge_verdicts_keep_the_odds_that_they_were_calibrated_to():

@@ -64,12 +64,14 @@ def test_matches_dense_reference(n_new_models, warm, meet, position):
     assert_allclose(encoded.sensitivities, c, atol=1e-5)
     if position:
         assert_allclose(encoded.position_effects, p, atol=1e-5)
-    known = scorer.transform(encoded)
-    assert_allclose(known.scores, [slow[m] for m in known.models], atol=1e-5)
+    reference = scorer.transform(encoded)
+    assert_allclose(reference.scores, [slow[m] for m in reference.models], atol=1e-5)
     assert_allclose(
         scorer.score(encoded, y, weight),
         -np.average(
-            (np.logaddexp(0, known.logits()) - y * known.logits())[dense.arrival],
+            (np.logaddexp(0, reference.logits()) - y * reference.logits())[
+                dense.arrival
+            ],
             weights=weight[dense.arrival],
         ),
     )

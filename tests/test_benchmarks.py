@@ -60,8 +60,8 @@ def test_draws_are_stored_summarised_and_compared(monkeypatch, tmp_path):
     line, _ = summary(again)
     assert line["draws"] == "3" and line["usable"] == "1.000"
     wide = [{**row, "low": row["low"] - 0.1, "high": row["high"] + 0.1} for row in rows]
-    found = compare(wide, again).iloc[0]
-    assert found["pairs"] == 2 and found["loss"] <= 0 and found[""] == "FAILS"
+    result = compare(wide, again).iloc[0]
+    assert result["pairs"] == 2 and result["loss"] <= 0 and result[""] == "FAILS"
     assert compare(again, again)["ratio of widths"].tolist() == [1.0]
 
 

@@ -51,8 +51,8 @@ def dense_fit(X, y, weight, models, alpha=0.0):
             len(s)
         )
 
-    found = root(equations, np.zeros(B.shape[1]), jac=True, method="hybr", tol=1e-13)
-    return B @ found.x
+    result = root(equations, np.zeros(B.shape[1]), jac=True, method="hybr", tol=1e-13)
+    return B @ result.x
 
 
 def dense_covariance(X, y, weight, btl, kind, groups=None):
@@ -131,9 +131,9 @@ def test_only_human_rows_between_historical_models_count():
     b = BTLRegressor().fit(X[human], y[human])
     assert_allclose(a.scores_, b.scores_, atol=1e-12)
     roles = decide_roles(Comparisons.from_battles(X), np.ones(len(y)), ["m2"])
-    rest = ~(X["model_a"].eq("m2") | X["model_b"].eq("m2")).to_numpy()
+    others = ~(X["model_a"].eq("m2") | X["model_b"].eq("m2")).to_numpy()
     warm = BTLRegressor().fit(roles, y)
-    assert_allclose(warm.scores_, BTLRegressor().fit(X[rest], y[rest]).scores_)
+    assert_allclose(warm.scores_, BTLRegressor().fit(X[others], y[others]).scores_)
     assert np.isnan(warm.transform(roles).scores[2])
     with pytest.raises(BattlesError, match="No human row"):
         BTLRegressor().fit(X.assign(judge="gpt"), y)
@@ -177,8 +177,8 @@ def test_separation(wins, kind):
         btl = BTLRegressor(covariance=kind).fit(X, y)
     assert np.abs(btl.scores_).max() <= 15 + 1e-9
     assert np.isinf(btl.standard_errors_["top"])
-    rest = [f"m{i}" for i in range(6)]
-    assert np.isfinite(btl.standard_errors_[rest]).all()
+    others = [f"m{i}" for i in range(6)]
+    assert np.isfinite(btl.standard_errors_[others]).all()
     interval = btl.conf_int().loc["top"]
     shut, open_ = ("low", "high") if wins else ("high", "low")
     sign = 1.0 if wins else -1.0
@@ -186,9 +186,9 @@ def test_separation(wins, kind):
     assert interval[open_] == sign * np.inf
     # The others keep their distances, and the errors of these.
     alone = BTLRegressor(covariance=kind).fit(X[:-10], y[:-10])
-    moved = btl.scores_[rest] - btl.scores_[rest].mean()
+    moved = btl.scores_[others] - btl.scores_[others].mean()
     assert_allclose(moved, alone.scores_, atol=1e-3)
-    assert_allclose(btl.standard_errors_[rest], alone.standard_errors_, rtol=1e-3)
+    assert_allclose(btl.standard_errors_[others], alone.standard_errors_, rtol=1e-3)
 
 
 def test_ridge_heals_separation():

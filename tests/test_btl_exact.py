@@ -71,9 +71,11 @@ def test_groups_of_models_that_light_votes_join(light, grouped):
 def test_scores_that_votes_lighter_than_rounding_join_have_no_errors(grouped):
     left, right, y, weight = hanging("group of models", 1e-12)
     groups = np.arange(len(y)) % 21 if grouped else None
-    with pytest.warns(DataWarning, match="scores of 8 models have no standard") as told:
+    with pytest.warns(
+        DataWarning, match="scores of 8 models have no standard"
+    ) as message:
         btl = BTLRegressor().fit(table(left, right), y, weight, groups)
-    assert told[0].message.subject == tuple("01234567")
+    assert message[0].message.subject == tuple("01234567")
     assert np.isinf(btl.standard_errors_).all()
     assert np.isinf(btl.conf_int()).all(axis=None)
 
@@ -179,19 +181,19 @@ def test_no_error_is_zero_or_nan_in_silence(seed, n, n_models, what, spread, gro
     }[what]
     weight = 10.0 ** rng.uniform(-spread, spread, n)
     groups = rng.integers(3, size=n) if grouped else None
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         btl = BTLRegressor(disconnected="warn").fit(
             table(left, right), y, weight, groups
         )
-    assert all(issubclass(w.category, SkanchorWarning) for w in heard)
+    assert all(issubclass(w.category, SkanchorWarning) for w in caught)
     errors = btl.standard_errors_.to_numpy()
     assert (errors > 0).all()
     assert (np.isinf(errors) == btl.unbounded_).all()
     assert np.isfinite(btl.scores_).all()
     assert not btl.conf_int().isna().any(axis=None)
     if btl.unbounded_.any():
-        assert any("bound" in str(w.message) for w in heard)
+        assert any("bound" in str(w.message) for w in caught)
     # Nor is that of a difference of models that have met.
     free = ~btl.unbounded_
     named = pd.Series(np.arange(len(free)), index=btl.models_)

@@ -41,11 +41,11 @@ def bounded_fit(rows, bound):
         p = 1.0 / (1.0 + np.exp(-eta))
         return (np.logaddexp(0, eta) - y * eta).sum(), design.T @ (p - y)
 
-    found = minimize(
+    result = minimize(
         loss, np.zeros(len(models)), jac=True, bounds=[(-bound, bound)] * len(models),
         method="L-BFGS-B", options={"ftol": 1e-16, "gtol": 1e-11, "maxiter": 10_000},
     )  # fmt: skip
-    return pd.Series(found.x, index=models)
+    return pd.Series(result.x, index=models)
 
 
 # --------------------------------------------------------------------- finite, but far
@@ -53,8 +53,8 @@ def bounded_fit(rows, bound):
 def test_a_long_chain_keeps_its_steps(n_models):
     """Each step has its own votes: no bound on the ends may squeeze it."""
     btl = fit(chain(n_models))
-    place = (n_models - 1) / 2 - np.arange(n_models)
-    assert_allclose(btl.scores_, np.log(9) * place, rtol=1e-10, atol=1e-10)
+    position = (n_models - 1) / 2 - np.arange(n_models)
+    assert_allclose(btl.scores_, np.log(9) * position, rtol=1e-10, atol=1e-10)
     assert not btl.unbounded_.any() and btl.converged_
     # Steps are independent, each with the variance of ten votes at odds of nine.
     step = 1 / 0.9
@@ -74,12 +74,12 @@ def test_scores_beyond_the_bound_move_no_other():
     free = fit(rows)
     assert free.scores_[3] > 1.5 > free.scores_[:3].abs().max()
     with pytest.warns(BoundWarning, match=r"\[3\] lie beyond the bound of 1.5"):
-        held = fit(rows, score_bound=1.5)
-    assert held.scores_[3] == 1.5
-    assert held.unbounded_.tolist() == [False, False, False, True]
-    assert_allclose(held.scores_[:3], free.scores_[:3], atol=1e-12)
-    assert_allclose(held.covariance_[:3, :3], free.covariance_[:3, :3], atol=1e-12)
-    assert held.conf_int().loc[3].tolist() == [1.5, np.inf]
+        in_fold = fit(rows, score_bound=1.5)
+    assert in_fold.scores_[3] == 1.5
+    assert in_fold.unbounded_.tolist() == [False, False, False, True]
+    assert_allclose(in_fold.scores_[:3], free.scores_[:3], atol=1e-12)
+    assert_allclose(in_fold.covariance_[:3, :3], free.covariance_[:3, :3], atol=1e-12)
+    assert in_fold.conf_int().loc[3].tolist() == [1.5, np.inf]
 
 
 # ------------------------------------------------------------------------ at infinity
@@ -108,8 +108,8 @@ def test_components_keep_their_distances_and_errors():
     # The largest one is the scale, with the errors that it has alone.
     single = fit(upper)
     assert_allclose(btl.scores_[list("abcd")], single.scores_, atol=1e-12)
-    known = btl.standard_errors_[list("abcd")]
-    assert_allclose(known, single.standard_errors_, rtol=1e-12)
+    reference = btl.standard_errors_[list("abcd")]
+    assert_allclose(reference, single.standard_errors_, rtol=1e-12)
     assert np.isinf(btl.standard_errors_.drop(list("abcd"))).all()
     # What is unknown of one score says nothing of another.
     lost = np.isinf(np.diag(btl.covariance_))

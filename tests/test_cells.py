@@ -43,30 +43,30 @@ def outcome(X, y, weight=None, groups=None, **settings):
 
 
 def said_by(anchor):
-    result, found = anchor.result_, {}
-    board = anchor.leaderboard().select_dtypes("number")
-    found["board"] = board.to_numpy(float)
-    found["judges"] = anchor.summary().select_dtypes("number").to_numpy(float)
-    found["parts"] = anchor.variance_.to_numpy(float)
-    found["order"] = anchor._sample.X.order
-    found["weights"] = anchor._sample.weight
-    known = result.diagnostics
-    if known is not None:
-        found["influence"] = anchor.influence_
-        found["models"] = known.models.to_numpy(float)
-        found["ties"] = known.ties.to_numpy(float)
-        found["historical"] = known.historical.to_numpy(float)
-        found["scale"] = np.array([known.scale_z])
-    return found
+    result, actual = anchor.result_, {}
+    leaderboard = anchor.leaderboard().select_dtypes("number")
+    actual["board"] = leaderboard.to_numpy(float)
+    actual["judges"] = anchor.summary().select_dtypes("number").to_numpy(float)
+    actual["parts"] = anchor.variance_.to_numpy(float)
+    actual["order"] = anchor._sample.X.order
+    actual["weights"] = anchor._sample.weight
+    reference = result.diagnostics
+    if reference is not None:
+        actual["influence"] = anchor.influence_
+        actual["models"] = reference.models.to_numpy(float)
+        actual["ties"] = reference.ties.to_numpy(float)
+        actual["historical"] = reference.historical.to_numpy(float)
+        actual["scale"] = np.array([reference.scale_z])
+    return actual
 
 
 def assert_same(mine, theirs, rtol=1e-8):
-    (anchor, said, numbers), (other, also_said, known) = mine, theirs
+    (anchor, message, numbers), (other, also_said, reference) = mine, theirs
     assert (anchor is None) == (other is None)
-    assert said == also_said
-    assert list(numbers) == list(known)
+    assert message == also_said
+    assert list(numbers) == list(reference)
     for name, values in numbers.items():
-        expected = known[name]
+        expected = reference[name]
         assert_array_equal(np.isfinite(values), np.isfinite(expected), err_msg=name)
         finite = np.isfinite(expected)
         scale = np.abs(expected[finite]).max(initial=0.0)
@@ -105,12 +105,12 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
     case = tables.draw(rng)
     names = [name for name in case.X if not str(name).startswith("x")]
     settings = settings_of(rng)
-    given = case.X[names], case.y, case.weight, case.groups
+    inputs = case.X[names], case.y, case.weight, case.groups
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
-    mine = outcome(*given, **settings)
+    mine = outcome(*inputs, **settings)
     rows_alone()
     # Processors round differently: on some one influence differs by 1.2e-8.
-    assert_same(mine, outcome(*given, **settings), rtol=5e-8)
+    assert_same(mine, outcome(*inputs, **settings), rtol=5e-8)
 
 
 @pytest.mark.parametrize(
@@ -182,11 +182,11 @@ def few_levels(seed):
 
 @pytest.mark.parametrize("seed", [1, 3, 4, 5])
 def test_features_that_repeat(seed, rows_alone, monkeypatch):
-    given, settings = few_levels(seed)
+    inputs, settings = few_levels(seed)
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
-    mine = outcome(*given, **settings)
+    mine = outcome(*inputs, **settings)
     assert mine[0] is not None and mine[0]._inference.cells.cell is not None
     rows_alone()
-    theirs = outcome(*given, **settings)
+    theirs = outcome(*inputs, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs, rtol=1e-9)

@@ -72,14 +72,14 @@ def test_counts_equal_the_rows_that_they_count(features, params):
     X, y, n, copies = counted(features)
     anchor, listed = quiet(both, X, y, n, copies, **params)
     for name in ("estimates", "covariances", "parts", "lower_bound", "plug_in"):
-        found, due = (getattr(fit.result_, name) for fit in (anchor, listed))
-        assert_allclose(found, due, rtol=1e-10, atol=1e-12)
+        result, expected = (getattr(fit.result_, name) for fit in (anchor, listed))
+        assert_allclose(result, expected, rtol=1e-10, atol=1e-12)
     assert anchor.result_.diagnostics.item_p == listed.result_.diagnostics.item_p
     for name in ("judges", "models", "deviations"):
-        found, due = (
+        result, expected = (
             getattr(fit.result_.diagnostics, name) for fit in (anchor, listed)
         )
-        pd.testing.assert_frame_equal(found, due)
+        pd.testing.assert_frame_equal(result, expected)
     pd.testing.assert_frame_equal(anchor.summary(), listed.summary())
     pd.testing.assert_frame_equal(anchor.leaderboard(), listed.leaderboard())
     assert_allclose(anchor.influence_, listed.influence_, atol=1e-12)
@@ -123,9 +123,9 @@ def test_a_row_is_divided_over_the_folds_by_its_count():
 def test_btl_errors_are_those_of_the_votes():
     X, y, n, copies = counted()
     one_by_one = BTLRegressor().fit(X.iloc[copies], y[copies])
-    found = BTLRegressor(weights="frequency").fit(X, y, sample_weight=n)
-    assert_allclose(found.scores_, one_by_one.scores_, atol=1e-10)
-    assert_allclose(found.covariance_, one_by_one.covariance_, rtol=1e-8)
+    result = BTLRegressor(weights="frequency").fit(X, y, sample_weight=n)
+    assert_allclose(result.scores_, one_by_one.scores_, atol=1e-10)
+    assert_allclose(result.covariance_, one_by_one.covariance_, rtol=1e-8)
     with pytest.warns(CountWarning, match="whole numbers, up to"):
         read = BTLRegressor().fit(X, y, sample_weight=n)
     assert (read.standard_errors_ > 1.2 * one_by_one.standard_errors_).all()
@@ -134,9 +134,9 @@ def test_btl_errors_are_those_of_the_votes():
 def test_whole_numbers_read_as_importance_are_told_once():
     X, y, n, _ = counted(item_effects=0.0)
     anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0)
-    found = said(lambda: anchor.fit(X, y, sample_weight=n))
-    (told,) = (one for one in found if type(one) is CountWarning)
-    assert "weights to frequency" in str(told)
+    result = said(lambda: anchor.fit(X, y, sample_weight=n))
+    (message,) = (one for one in result if type(one) is CountWarning)
+    assert "weights to frequency" in str(message)
 
 
 @pytest.mark.parametrize(
@@ -163,20 +163,20 @@ def test_refits_and_models_left_out_know_of_counts():
     rows, outcomes = X.iloc[copies].reset_index(drop=True), y[copies]
     settings = {"n_resamples": 10, "random_state": 0}
     counting = DirectScore(btl=BTLRegressor(weights="frequency"))
-    due = bootstrap(DirectScore(), rows, outcomes, **settings)
-    found = bootstrap(counting, X, y, sample_weight=n, **settings)
-    assert_allclose(found.replicates, due.replicates, atol=1e-4)
+    expected = bootstrap(DirectScore(), rows, outcomes, **settings)
+    result = bootstrap(counting, X, y, sample_weight=n, **settings)
+    assert_allclose(result.replicates, expected.replicates, atol=1e-4)
     wrapped = Bootstrapped(counting, **settings).fit(X, y, sample_weight=n)
-    assert_allclose(wrapped.standard_errors_, due.standard_errors[-1:], rtol=1e-4)
+    assert_allclose(wrapped.standard_errors_, expected.standard_errors[-1:], rtol=1e-4)
     with pytest.warns(CountWarning):
         bootstrap(DirectScore(), X, y, sample_weight=n, **settings)
     anchor = AnchorPipeline(
         cv=3, item_effects="none", random_state=0, weights="frequency"
     )
     models = {"models": ["model-01"]}
-    found = leave_one_model_out(anchor, X, y, sample_weight=n, **models)
-    due = leave_one_model_out(anchor, rows, outcomes, **models)
-    pd.testing.assert_frame_equal(found, due)
+    result = leave_one_model_out(anchor, X, y, sample_weight=n, **models)
+    expected = leave_one_model_out(anchor, rows, outcomes, **models)
+    pd.testing.assert_frame_equal(result, expected)
 
 
 # --------------------------------------------------------------------------- win tables
@@ -196,9 +196,9 @@ def test_a_table_of_wins_is_the_rows_that_it_counts(tmp_path, names):
     assert table.attrs["mapping"].layout == "counts"
     X, y = split_battles(table)
     assert X["count"].sum() == len(rows)
-    found = BTLRegressor(weights="frequency").fit(X, y, sample_weight=X["count"])
-    due = BTLRegressor().fit(rows, outcomes)
-    assert_allclose(found.covariance_, due.covariance_, rtol=1e-8)
+    result = BTLRegressor(weights="frequency").fit(X, y, sample_weight=X["count"])
+    expected = BTLRegressor().fit(rows, outcomes)
+    assert_allclose(result.covariance_, expected.covariance_, rtol=1e-8)
     with pytest.warns(DataWarning, match="'count' holds whole.*weights to frequency"):
         BTLRegressor().fit(X, y)
 

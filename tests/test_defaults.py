@@ -21,28 +21,28 @@ def documented():
     for package in ("", *(f".{name}" for name in PACKAGES if not name.startswith("_"))):
         module = importlib.import_module(f"skanchor{package}")
         for name in getattr(module, "__all__", ()):
-            found = getattr(module, name)
-            named = NAMED.findall(getattr(found, "__doc__", None) or "")
-            if callable(found) and named:
-                seen.setdefault(found, (f"{module.__name__}.{name}", dict(named)))
-            if not inspect.isclass(found):
+            result = getattr(module, name)
+            named = NAMED.findall(getattr(result, "__doc__", None) or "")
+            if callable(result) and named:
+                seen.setdefault(result, (f"{module.__name__}.{name}", dict(named)))
+            if not inspect.isclass(result):
                 continue
-            for part, method in inspect.getmembers(found, inspect.isfunction):
+            for part, method in inspect.getmembers(result, inspect.isfunction):
                 named = NAMED.findall(method.__doc__ or "")
                 ours = method.__module__.startswith("skanchor") and part[0] != "_"
                 if named and ours:
                     seen.setdefault(method, (method.__qualname__, dict(named)))
-    return [pytest.param(each, of, id=name) for each, (name, of) in seen.items()]
+    return [pytest.param(item, of, id=name) for item, (name, of) in seen.items()]
 
 
 @pytest.mark.parametrize(("found", "named"), documented())
 def test_defaults_are_as_documented(found, named):
-    known = inspect.signature(found).parameters
+    reference = inspect.signature(found).parameters
     for name, text in named.items():
-        if name in known:
-            default = known[name].default
-            told = str if text == "str" else ast.literal_eval(text)
-            assert told == default, (name, text, default)
+        if name in reference:
+            default = reference[name].default
+            message = str if text == "str" else ast.literal_eval(text)
+            assert message == default, (name, text, default)
 
 
 def test_most_of_what_is_public_names_defaults():

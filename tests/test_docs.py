@@ -77,14 +77,14 @@ def run_page(page, with_slow=False):
         pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
     blocks = BLOCK.findall((DOCS / page).read_text("utf-8"))
     assert blocks
-    known = {}
+    reference = {}
     for slow, kind, code, shown in blocks:
         if slow and not with_slow:
             continue
         if kind == "console":
             run_console(code)
             continue
-        got = printed(lambda code=code: exec(compile(code, page, "exec"), known))
+        got = printed(lambda code=code: exec(compile(code, page, "exec"), reference))
         if shown and "print(" in code and not shown.startswith("skanchor "):
             check_output(shown, got, code)
 
@@ -126,11 +126,17 @@ def test_pictures_of_the_guide_show_what_the_text_says(draw):
     # new_models.md: two orders of the same table.
     with pytest.warns(DiagnosticWarning, match="One row carries"):
         _, anchor = draw.overlap()
-    board = anchor.leaderboard()
-    assert board.loc["model-02", "high"] > board.loc["model-06", "low"]
-    assert board.loc["model-06", "rank_high"] < board.loc["model-02", "rank_low"]
-    assert board.loc["model-01", "high"] < board.loc["model-10", "low"]
-    assert board.loc["model-01", "rank_low"] <= board.loc["model-10", "rank_high"]
+    leaderboard = anchor.leaderboard()
+    assert leaderboard.loc["model-02", "high"] > leaderboard.loc["model-06", "low"]
+    assert (
+        leaderboard.loc["model-06", "rank_high"]
+        < leaderboard.loc["model-02", "rank_low"]
+    )
+    assert leaderboard.loc["model-01", "high"] < leaderboard.loc["model-10", "low"]
+    assert (
+        leaderboard.loc["model-01", "rank_low"]
+        <= leaderboard.loc["model-10", "rank_high"]
+    )
     assert len(draw.judges().axes[0].lines) == 5
 
 

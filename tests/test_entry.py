@@ -45,8 +45,8 @@ def take(road, table, human="human", weight=None, **settings):
     if road == "large":
         half = len(table) // 2
         parts = [table.iloc[:half], table.iloc[half:]]
-        found = fit_history(parts, anchor, human=human, sample_weight=weight)
-        return known(found.state_)
+        result = fit_history(parts, anchor, human=human, sample_weight=weight)
+        return known(result.state_)
     weights = None if weight is None else table[weight].to_numpy()
     battles = table if weight is None else table.drop(columns=weight)
     X, y = split_battles(battles, human=human)
@@ -152,9 +152,9 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_table_is_refused_alike(case):
-    make, error, statement, *given = BAD[case]
+    make, error, statement, *inputs = BAD[case]
     with pytest.raises(error, match=statement):
-        take("large", make(), **(given[0] if given else {}))
+        take("large", make(), **(inputs[0] if inputs else {}))
 
 
 ODD = {
@@ -184,11 +184,11 @@ ODD = {
 @pytest.mark.parametrize("case", ODD)
 def test_an_odd_table_is_warned_of_alike(case, road):
     make, statement = ODD[case]
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         take(road, make())
-    told = [str(w.message) for w in heard if issubclass(w.category, DataWarning)]
-    assert pd.Series(told).str.contains(statement).sum() == 1
+    message = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
+    assert pd.Series(message).str.contains(statement).sum() == 1
 
 
 GOOD = {
@@ -218,10 +218,10 @@ GOOD = {
 
 @pytest.mark.parametrize("case", GOOD)
 def test_a_good_table_gives_the_same_fit(case):
-    make, given = GOOD[case]
+    make, inputs = GOOD[case]
     # Weights of rows with features need rows in memory.
-    roads = ROADS[:2] if "weight" in given else ROADS
-    one, *others = (take(road, make(), **given) for road in roads)
+    roads = ROADS[:2] if "weight" in inputs else ROADS
+    one, *others = (take(road, make(), **inputs) for road in roads)
     for other in others:
         assert other.models.tolist() == one.models.tolist()
         assert other.judges.tolist() == one.judges.tolist()
@@ -234,10 +234,10 @@ def separated():
     """A judge that is wrong in two rows, which one fold holds out; folds by row."""
     data = simulate_battles(900, 120, n_models=5, n_judges=1, random_state=0)
     X, y = data.X[["model_a", "model_b", "judge"]], np.array(data.y, dtype=float)
-    late = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
-    votes = (X["judge"] == "human").to_numpy() & ~late
+    is_new_row = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    votes = (X["judge"] == "human").to_numpy() & ~is_new_row
     scores = BTLRegressor().fit(X[votes], y[votes]).scores_
-    rows = np.flatnonzero(~votes & ~late)
+    rows = np.flatnonzero(~votes & ~is_new_row)
     gap = scores[X["model_a"].iloc[rows]].to_numpy()
     gap = gap - scores[X["model_b"].iloc[rows]].to_numpy()
     y[rows] = gap > 0
@@ -245,17 +245,17 @@ def separated():
     y[wrong] = 1.0 - y[wrong]
     fold = np.random.default_rng(0).integers(0, 4, len(y))
     fold[wrong] = 0
-    return X, y, late, fold
+    return X, y, is_new_row, fold
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 def test_a_judge_separated_in_a_fold_is_placed_as_in_the_pipeline():
-    X, y, late, fold = separated()
+    X, y, is_new_row, fold = separated()
     settings = {"historical_fit": "two-step", "item_effects": None}
     whole = AnchorPipeline(cv=plan_of(fold), **settings).fit(X, y)
-    known = AnchorHistory(AnchorPipeline(cv=plan_of(fold[~late]), **settings))
-    known.fit(X[~late], y[~late])
-    placed = known.place(X[late], y[late], cv=plan_of(fold[late]))
+    reference = AnchorHistory(AnchorPipeline(cv=plan_of(fold[~is_new_row]), **settings))
+    reference.fit(X[~is_new_row], y[~is_new_row])
+    placed = reference.place(X[is_new_row], y[is_new_row], cv=plan_of(fold[is_new_row]))
     one, other = whole.leaderboard(), placed.leaderboard()
     # In the first fold the judge tells no score of finite size.
     assert np.isinf(one["standard_error"]).sum() > 1
@@ -275,13 +275,13 @@ def test_folds_as_lists_say_which_rows_they_number(kind):
     anchor = AnchorPipeline(cv=plan, **settings)
     if kind == "pipeline":
         anchor.set_params(new_models=[])
-    given = anchor if kind == "pipeline" else AnchorHistory(anchor)
+    inputs = anchor if kind == "pipeline" else AnchorHistory(anchor)
     with pytest.raises(ValueError, match=statement):
-        given.fit(X, y, table["w"])
+        inputs.fit(X, y, table["w"])
     # Without counts nothing is said of them.
-    given = AnchorPipeline(cv=plan_of(np.arange(9) % 3), new_models=[])
+    inputs = AnchorPipeline(cv=plan_of(np.arange(9) % 3), new_models=[])
     with pytest.raises(ValueError, match=r"all rows not held out\.$"):
-        given.fit(X, y)
+        inputs.fit(X, y)
 
 
 @pytest.mark.parametrize("cv", [3, "lists"])
@@ -299,9 +299,9 @@ def test_a_history_numbers_rows_as_the_pipeline_does(cv, counted):
         item_effects=None,
         random_state=0,
     )
-    kept = AnchorHistory(anchor).fit(X, y, weight)
+    remaining = AnchorHistory(anchor).fit(X, y, weight)
     whole = anchor.set_params(new_models=[]).fit(X, y, weight)
-    for one, other in zip(whole.fold_plan_, kept.fold_plan_, strict=True):
+    for one, other in zip(whole.fold_plan_, remaining.fold_plan_, strict=True):
         for mine, theirs in zip(one, other, strict=True):
             assert all(map(np.array_equal, mine, theirs))
     assert len(whole.influence_) == n_rows

@@ -52,11 +52,11 @@ def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
         fit = clone(anchor).set_params(new_models=[model])
         fit.fit(data.X.iloc[left], data.y[left])
         assert row["score"] == pytest.approx(fit.scores_[model], abs=1e-12)
-        own = fit.result_.all_scores.drop(model)
-        assert row["fitted_rank"] == 1 + (own > fit.scores_[model]).sum()
-        rest = votes & ~met
-        known = BTLRegressor().fit(data.X[rest], data.y[rest]).scores_
-        assert row["rank"] == 1 + (known > fit.scores_[model]).sum()
+        of_source = fit.result_.all_scores.drop(model)
+        assert row["fitted_rank"] == 1 + (of_source > fit.scores_[model]).sum()
+        remaining = votes & ~met
+        reference = BTLRegressor().fit(data.X[remaining], data.y[remaining]).scores_
+        assert row["rank"] == 1 + (reference > fit.scores_[model]).sum()
     assert coverage(table.true_score, table.low, table.high) == table.covered.mean()
     assert (table.rank_low <= table.rank_high).all()
     # The quantile, here of a t law, is that of the method's own interval.

@@ -35,9 +35,12 @@ def design(X):
     """Contrasts of models (the last one left out) and of features, row by row."""
     models = sorted(set(X["model_a"]) | set(X["model_b"]))
     eye = np.eye(len(models))
-    place = {model: eye[i] for i, model in enumerate(models)}
+    position = {model: eye[i] for i, model in enumerate(models)}
     z = np.array(
-        [place[a] - place[b] for a, b in zip(X["model_a"], X["model_b"], strict=True)]
+        [
+            position[a] - position[b]
+            for a, b in zip(X["model_a"], X["model_b"], strict=True)
+        ]
     )
     return models, np.hstack([z[:, :-1], contrasts(X)])
 
@@ -118,8 +121,8 @@ def test_weights_balance_features_of_votes(table, historical_fit):
     human = (X["judge"] == "human").to_numpy()
     p = expit(rows.logits())
     a = anchor.debiaser_.weights(rows)
-    found = contrasts(X)[human].T @ (a * (p * (1 - p))[:, None])[human]
-    assert_allclose(found, np.zeros_like(found), atol=1e-7)
+    result = contrasts(X)[human].T @ (a * (p * (1 - p))[:, None])[human]
+    assert_allclose(result, np.zeros_like(result), atol=1e-7)
     assert anchor.debiaser_.identity_error_ < 1e-8
     assert not anchor.debiaser_.undetermined_.any()
 
@@ -145,8 +148,8 @@ def test_influence_is_the_derivative_by_a_weight(table):
         step = np.zeros(len(X))
         step[row] = 1e-3
         slope = (scores(one + step) - scores(one - step)) / 2e-3
-        found = debiaser.influence(rows, y)[row]
-        assert_allclose(slope, found, atol=1e-6)
+        result = debiaser.influence(rows, y)[row]
+        assert_allclose(slope, result, atol=1e-6)
 
 
 # --------------------------------------------------------------------------- learners
@@ -194,16 +197,16 @@ def test_a_history_is_not_kept_with_style(table):
 def test_diagnostics_tell_the_coefficients_of_style(table):
     data, y, coef = table
     anchor = pipeline(item_effects=None).fit(data.X, y)
-    told = anchor.result_.diagnostics.style
-    assert told.index.tolist() == FEATURES
-    assert_allclose(told["coefficient"], anchor.human_bias_.coef_)
-    assert (abs(told["coefficient"] - coef) < 4 * told["standard_error"]).all()
+    message = anchor.result_.diagnostics.style
+    assert message.index.tolist() == FEATURES
+    assert_allclose(message["coefficient"], anchor.human_bias_.coef_)
+    assert (abs(message["coefficient"] - coef) < 4 * message["standard_error"]).all()
     # With judges errors are a little smaller than by votes alone.
     X, outcomes = votes(data, y)
     _, D = design(X)
     p = BTLRegressor(bias="linear").fit(X, outcomes).predict_proba(X)[:, 1]
     alone = np.linalg.inv(D.T @ (D * (p * (1 - p))[:, None]))
-    ratio = told["standard_error"] / np.sqrt(np.diag(alone))[-3:]
+    ratio = message["standard_error"] / np.sqrt(np.diag(alone))[-3:]
     assert ((ratio > 0.8) & (ratio < 1.05)).all()
     shares = anchor.result_.diagnostics.historical["residual_share"]
     assert ((shares > 0.3) & (shares < 1)).all()
@@ -216,8 +219,8 @@ def test_style_that_tells_models_apart_is_warned_of(table):
     rng = np.random.default_rng(0)
     for side in "ab":
         # One model alone writes in a way of its own.
-        own = (X[f"model_{side}"] == names[0]).to_numpy(float)
-        X[f"x1_{side}"] = own + 0.02 * rng.normal(size=len(X))
+        of_source = (X[f"model_{side}"] == names[0]).to_numpy(float)
+        X[f"x1_{side}"] = of_source + 0.02 * rng.normal(size=len(X))
     with pytest.warns(Warning, match=r"Historical model .* of the information on it"):
         pipeline(item_effects=None).fit(X, y)
 

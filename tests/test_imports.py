@@ -55,15 +55,15 @@ def test_public_names_are_where_they_are_said_to_be():
 
 
 def test_public_modules_are_those_without_an_underscore():
-    found = [module.name for module in pkgutil.iter_modules(skanchor.__path__)]
-    public = [name for name in found if not name.startswith("_")]
+    result = [module.name for module in pkgutil.iter_modules(skanchor.__path__)]
+    public = [name for name in result if not name.startswith("_")]
     assert sorted(public) == sorted(skanchor._PUBLIC_MODULES)
 
 
 def test_modules_inside_public_packages_offer_nothing():
     for package in skanchor._PUBLIC_MODULES:
         path = getattr(importlib.import_module(f"skanchor.{package}"), "__path__", [])
-        for found in pkgutil.iter_modules(path):
-            if not found.name.startswith("_"):
-                inner = importlib.import_module(f"skanchor.{package}.{found.name}")
+        for result in pkgutil.iter_modules(path):
+            if not result.name.startswith("_"):
+                inner = importlib.import_module(f"skanchor.{package}.{result.name}")
                 assert not hasattr(inner, "__all__"), inner.__name__

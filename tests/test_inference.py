@@ -73,8 +73,8 @@ def test_limits_on_log_scale_hold_for_a_scaled_target(rng, truth, z):
     T = truth * np.exp(rng.normal(size=n) / z) + spread * rng.normal(size=n)
     error = np.hypot(T / z, spread)
     low, high = log_limits(T, error, z)
-    held = np.mean((low <= truth) & (truth <= high))
-    assert abs(held - 0.95) < 0.006
+    in_fold = np.mean((low <= truth) & (truth <= high))
+    assert abs(in_fold - 0.95) < 0.006
     missed = [np.mean(high < truth), np.mean(low > truth)]
     assert max(missed) < 0.03
     # What lies too near zero is missed far more often by symmetric ones.
@@ -88,8 +88,8 @@ def test_relative_spread():
     assert relative_spread(np.zeros(2), np.ones(2)) == 1.0
     # Scores that are not known on either side are left out.
     unknown = np.append(reference, [7.0, np.nan])
-    known = np.append(0.6 * reference + 3.0, [np.nan, 7.0])
-    assert relative_spread(known, unknown) == pytest.approx(0.6)
-    some = np.append(reference, np.nan)
-    assert relative_spread(np.append(2.0 * reference, np.inf), some) == pytest.approx(2)
-    assert relative_spread(some[-1:], some[:1]) == 1.0
+    stored = np.append(0.6 * reference + 3.0, [np.nan, 7.0])
+    assert relative_spread(stored, unknown) == pytest.approx(0.6)
+    part = np.append(reference, np.nan)
+    assert relative_spread(np.append(2.0 * reference, np.inf), part) == pytest.approx(2)
+    assert relative_spread(part[-1:], part[:1]) == 1.0

@@ -88,12 +88,12 @@ def test_size_where_the_intervals_hold(monkeypatch):
             seen,
             np.sqrt((human**2).sum(axis=1)),
         )
-        found = IntervalCheck.of(table, judged - human, ratio * items, df)
-        below["largest"] += found.largest.p_value < 0.05
-        below["top"] += found.top.p_value < 0.05
-        below["direction"] += found.direction.p_value < 0.05
-        below["coverage"] += found.coverage_p < 0.05
-        below["together"] += found.p_value < 0.05
+        result = IntervalCheck.of(table, judged - human, ratio * items, df)
+        below["largest"] += result.largest.p_value < 0.05
+        below["top"] += result.top.p_value < 0.05
+        below["direction"] += result.direction.p_value < 0.05
+        below["coverage"] += result.coverage_p < 0.05
+        below["together"] += result.p_value < 0.05
     # A false alarm once in ten thousand runs; a discrete or conservative test may
     # reject less often.
     low, high = binom.interval(1 - 2e-4, n_tables, 0.05)
@@ -110,13 +110,13 @@ def test_the_largest_miss_is_adjusted_for_the_number_of_models():
     true = np.linspace(1.5, -1.5, 20)
     score = true.copy()
     score[7] += 3.2 * np.hypot(0.08, 0.03)
-    found = independent(score, true)
-    assert found.largest.model == "model-07"
-    assert found.largest.z == pytest.approx(3.2)
+    result = independent(score, true)
+    assert result.largest.model == "model-07"
+    assert result.largest.z == pytest.approx(3.2)
     # Twenty times .001374.
-    assert found.largest.p_value == pytest.approx(0.02748, abs=1e-4)
-    assert found.top.model == "model-00" and found.top.p_value > 0.9
-    verdict = check_record(found)
+    assert result.largest.p_value == pytest.approx(0.02748, abs=1e-4)
+    assert result.top.model == "model-00" and result.top.p_value > 0.9
+    verdict = check_record(result)
     assert verdict["holds"] == "doubtful"
     assert "model-07: its score is 3.2 standard errors above" in " ".join(
         verdict["findings"]
@@ -127,10 +127,10 @@ def test_a_miss_of_the_best_model_is_tested_by_itself():
     true = np.linspace(1.5, -1.5, 20)
     score = true.copy()
     score[0] -= 2.5 * np.hypot(0.08, 0.03)
-    found = independent(score, true)
-    assert found.largest.p_value > 0.1
-    assert found.top.p_value == pytest.approx(0.01242, abs=1e-4)
-    verdict = check_record(found)
+    result = independent(score, true)
+    assert result.largest.p_value > 0.1
+    assert result.top.p_value == pytest.approx(0.01242, abs=1e-4)
+    verdict = check_record(result)
     assert verdict["holds"] == "doubtful"
     assert "2.5 standard errors below" in " ".join(verdict["findings"])
     assert "at the top of the leaderboard" in verdict["advice"]
@@ -138,11 +138,11 @@ def test_a_miss_of_the_best_model_is_tested_by_itself():
 
 def test_good_models_placed_too_low_are_seen():
     true = np.linspace(1.5, -1.5, 20)
-    found = independent(0.9 * true, true)
-    assert found.direction.gap == pytest.approx(0.3, rel=0.05)
-    assert found.direction.p_value < 0.001
+    result = independent(0.9 * true, true)
+    assert result.direction.gap == pytest.approx(0.3, rel=0.05)
+    assert result.direction.p_value < 0.001
     assert "good models too low and bad ones too high" in " ".join(
-        check_record(found)["findings"]
+        check_record(result)["findings"]
     )
     assert independent(1.1 * true, true).direction.gap < 0
 
@@ -150,14 +150,14 @@ def test_good_models_placed_too_low_are_seen():
 def test_too_few_models_placed_right():
     true = np.linspace(1.5, -1.5, 20)
     score = true + 0.08 * np.tile([3.0, -3.0, 0.0, 0.0], 5)
-    found = independent(score, true)
-    verdict = check_record(found)
-    assert found.compatible == 10 and found.coverage_p < 0.001
+    result = independent(score, true)
+    verdict = check_record(result)
+    assert result.compatible == 10 and result.coverage_p < 0.001
     assert verdict["holds"] == "no"
     assert verdict["advice"].startswith("Do not report them")
-    assert verdict["tests"]["coverage"]["p_value"] == found.coverage_p
-    assert verdict["tests"]["together"]["p_value"] == found.p_value
-    assert verdict["models"]["p_adjusted"].equals(found.table["p_adjusted"])
+    assert verdict["tests"]["coverage"]["p_value"] == result.coverage_p
+    assert verdict["tests"]["together"]["p_value"] == result.p_value
+    assert verdict["models"]["p_adjusted"].equals(result.table["p_adjusted"])
 
 
 @pytest.mark.parametrize(("n", "holds"), [(3, "unknown"), (8, "yes"), (20, "yes")])
@@ -181,7 +181,7 @@ def test_fits_of_models_left_out_warn_once():
     X, y = small()
     with pytest.warns(DataWarning) as issued:
         leave_one_model_out(Loud(), X, y, models=["model-01", "model-02"])
-    assert [str(each.message) for each in issued] == [
+    assert [str(item.message) for item in issued] == [
         "Leaving out models ['model-01', 'model-02']: Judge 'one' has 3 rows."
     ]
     # What is known of the fit of all rows is not repeated, whatever its numbers.

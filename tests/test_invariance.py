@@ -79,7 +79,7 @@ def test_names_decide_nothing(kind, names, judges, seed):
         X["topic"] = rng.choice(["chat", "code"], len(X))
     options = {"contexts": {"context": "topic"}, "repeats": {"n_repeats": 2}}
     anchor = AnchorPipeline(random_state=0, cv=4, **options.get(kind, {}))
-    late = (X["model_a"] + X["model_b"]).str.contains("new").to_numpy()
+    is_new_row = (X["model_a"] + X["model_b"]).str.contains("new").to_numpy()
     old = sorted({*X["model_a"], *X["model_b"]})
     new = dict(zip(old, names, strict=True))
     other = dict(zip(["judge-1", "judge-2"], judges, strict=True))
@@ -93,8 +93,10 @@ def test_names_decide_nothing(kind, names, judges, seed):
         """Leaderboard and folds, or the class of the refusal."""
         try:
             if kind == "history":
-                history = AnchorHistory(anchor).fit(table[~late], data.y[~late])
-                placed = history.place(table[late], data.y[late])
+                history = AnchorHistory(anchor).fit(
+                    table[~is_new_row], data.y[~is_new_row]
+                )
+                placed = history.place(table[is_new_row], data.y[is_new_row])
                 return placed.leaderboard(), placed.fold_plan
             fitted = anchor.fit(table, data.y)
         except ValueError as error:

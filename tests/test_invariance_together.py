@@ -143,9 +143,9 @@ def assert_same(one, other, table):
     for column in ("score", "standard_error", "low", "high"):
         assert_allclose(b[column], a[column], err_msg=column, **close)
     for name in ("sensitivities_", "position_effects_"):
-        found = getattr(other.calibrator_, name).rename(index=judges)
-        known = getattr(one.calibrator_, name)
-        assert_allclose(found[known.index], known, err_msg=name, **close)
+        result = getattr(other.calibrator_, name).rename(index=judges)
+        reference = getattr(one.calibrator_, name)
+        assert_allclose(result[reference.index], reference, err_msg=name, **close)
 
 
 @settings(

@@ -52,16 +52,16 @@ def test_matches_dense_reference(seed, position, with_features):
     assert_allclose(judges.position_effects_, p if position else 0.0, atol=1e-5)
     for m, judge in enumerate(judges.judges_):
         assert_allclose(judges.biases_[judge].coef_, psi[m], atol=1e-5)
-    known = judges.transform(battles)
+    reference = judges.transform(battles)
     history = ~dense.arrival
-    assert_allclose(known.logits()[history], dense.eta(v)[history], atol=1e-4)
+    assert_allclose(reference.logits()[history], dense.eta(v)[history], atol=1e-4)
     rows = history & (dense.m >= 0)
-    eta = known.logits()[rows]
+    eta = reference.logits()[rows]
     loss = np.average(np.logaddexp(0, eta) - y[rows] * eta, weights=weight[rows])
     assert_allclose(judges.score(battles, y, weight), -loss)
-    assert (known.biases[dense.m < 0] == 0).all()
+    assert (reference.biases[dense.m < 0] == 0).all()
     assert_allclose(
-        judges.win_probability(battles[history]), expit(known.logits()[history])
+        judges.win_probability(battles[history]), expit(reference.logits()[history])
     )
 
 
@@ -134,18 +134,18 @@ def test_coefficients_are_the_bias_in_units_of_the_table():
     X = X.assign(x2_a=100 * X["x2_a"], x2_b=100 * X["x2_b"], text_a="yes", text_b="no")
     battles = scored(X, y)
     fit = JudgeCalibrator().fit(battles, y)
-    found, true = fit.coefficients_, data.truth.bias_coef
-    assert fit.features_.tolist() == found.columns.tolist() == ["x1", "x2", "x3"]
-    assert found.index.tolist() == ["judge-1", "judge-2"]
-    assert (found.index.name, found.columns.name) == ("judge", None)
+    result, true = fit.coefficients_, data.truth.bias_coef
+    assert fit.features_.tolist() == result.columns.tolist() == ["x1", "x2", "x3"]
+    assert result.index.tolist() == ["judge-1", "judge-2"]
+    assert (result.index.name, result.columns.name) == ("judge", None)
     # Over draws the deviations have a standard deviation of 0.04.
-    assert_allclose(found * [1, 100, 1], true, atol=0.2)
-    assert (np.sign(found) == np.sign(true)).all(axis=None)
+    assert_allclose(result * [1, 100, 1], true, atol=0.2)
+    assert (np.sign(result) == np.sign(true)).all(axis=None)
     # One unit more on the left moves the logit by the coefficient.
     more = scored(X.assign(x2_a=X["x2_a"] + 1.0), y)
     moved = fit.transform(more).biases - fit.transform(battles).biases
     for m, judge in enumerate(battles.judges):
-        assert_allclose(moved[battles.judge == m], found.loc[judge, "x2"], atol=1e-12)
+        assert_allclose(moved[battles.judge == m], result.loc[judge, "x2"], atol=1e-12)
 
 
 class Spanned(Wrapped):
@@ -162,21 +162,21 @@ def test_coefficients_of_feature_maps_and_of_other_learners():
     nameless = FunctionTransformer(lambda x: x[:, :2])
     learners = {"judge-1": LinearBias(poly), "judge-2": "linear"}
     fit = JudgeCalibrator(learners).fit(battles, y)
-    found = fit.coefficients_
-    assert found.columns.tolist() == [
+    result = fit.coefficients_
+    assert result.columns.tolist() == [
         "x1", "x2", "x3", "x1^2", "x1 x2", "x1 x3", "x2^2", "x2 x3", "x3^2"
     ]  # fmt: skip
-    assert_allclose(found.loc["judge-1"], fit.biases_["judge-1"].coef_)
-    assert_allclose(found.loc["judge-2"].iloc[:3], fit.biases_["judge-2"].coef_)
-    assert found.loc["judge-2"].iloc[3:].isna().all()
+    assert_allclose(result.loc["judge-1"], fit.biases_["judge-1"].coef_)
+    assert_allclose(result.loc["judge-2"].iloc[:3], fit.biases_["judge-2"].coef_)
+    assert result.loc["judge-2"].iloc[3:].isna().all()
     learners = {"judge-1": LinearBias(nameless), "judge-2": BoostedBias(max_rounds=2)}
-    found = JudgeCalibrator(learners).fit(battles, y).coefficients_
-    assert found.columns.tolist() == [f"column {i} of the feature map" for i in (0, 1)]
-    assert found.loc["judge-1"].notna().all() and found.loc["judge-2"].isna().all()
+    result = JudgeCalibrator(learners).fit(battles, y).coefficients_
+    assert result.columns.tolist() == [f"column {i} of the feature map" for i in (0, 1)]
+    assert result.loc["judge-1"].notna().all() and result.loc["judge-2"].isna().all()
     only = JudgeCalibrator(BoostedBias(max_rounds=2)).fit(battles, y)
     assert only.coefficients_.shape == (2, 0)
-    own = JudgeCalibrator(Spanned()).fit(battles, y)
-    assert own.coefficients_.shape == (2, 0)
+    of_source = JudgeCalibrator(Spanned()).fit(battles, y)
+    assert of_source.coefficients_.shape == (2, 0)
     bare = JudgeCalibrator().fit(scored(X.drop(columns=FEATURES), y), y)
     assert bare.coefficients_.shape == (2, 0) and len(bare.features_) == 0
     assert not hasattr(JudgeCalibrator(), "coefficients_")
@@ -192,8 +192,10 @@ def test_judge_without_historical_rows():
     weight[(battles.judge == 1) & ~battles.involves_new] = 0.0
     fit = JudgeCalibrator().fit(battles, y, weight)
     assert fit.judges_.tolist() == ["judge-1"]
-    known = fit.transform(battles)
-    assert np.isnan(known.sensitivities[1]) and np.isfinite(known.sensitivities[0])
+    reference = fit.transform(battles)
+    assert np.isnan(reference.sensitivities[1]) and np.isfinite(
+        reference.sensitivities[0]
+    )
     with pytest.raises(BattlesError, match=r"Judges \['judge-2'\] were not calibrated"):
         fit.predict_proba(battles[battles.judge == 1])
     weight[(battles.judge >= 0) & ~battles.involves_new] = 0.0
@@ -218,9 +220,9 @@ def test_auto_fits_position_effects_where_no_ranking_explains_the_display(cycle)
     if cycle:
         fit = auto.fit(battles, y)
     else:
-        with pytest.warns(DataWarning, match="judge-[12]' .* is left out") as found:
+        with pytest.warns(DataWarning, match="judge-[12]' .* is left out") as result:
             fit = auto.fit(battles, y)
-        assert len(found) == 2
+        assert len(result) == 2
     assert (fit.has_position_effect_ == cycle).all()
     same = JudgeCalibrator(position_effect=cycle).fit(battles, y)
     assert_array_equal(fit.sensitivities_, same.sensitivities_)
@@ -245,8 +247,8 @@ def test_the_test_for_a_favour_by_least_squares():
     battles = scored(X, y)
     bias = LinearBias(alpha=0.3)
     fit = JudgeCalibrator(bias, position_effect=False).fit(battles, y)
-    for found in fits_without_order(battles, y, fit):
-        learner, task, order = found.learner, found.rows, found.order
+    for result in fits_without_order(battles, y, fit):
+        learner, task, order = result.learner, result.rows, result.order
         w = task.weight
         design = np.hstack([task.parametric, learner.span(task.pairs)])
         coef = np.concatenate([learner.parametric_coef_, learner.coef_])
@@ -256,10 +258,10 @@ def test_the_test_for_a_favour_by_least_squares():
         root = np.concatenate([[0.0], np.sqrt(w.sum() * learner.ridge(task.pairs, w))])
         rows = np.vstack([np.sqrt(curvature)[:, None] * design, np.diag(root)])
         right = np.append(np.sqrt(curvature) * order, np.zeros(len(root)))
-        rest = order - design @ np.linalg.lstsq(rows, right, rcond=None)[0]
-        effect, p_value = favour_of_a_side(found)
-        assert_allclose(effect, rest @ residual / (curvature @ rest**2), rtol=1e-8)
-        z = abs(rest @ residual) / np.linalg.norm(rest * residual)
+        others = order - design @ np.linalg.lstsq(rows, right, rcond=None)[0]
+        effect, p_value = favour_of_a_side(result)
+        assert_allclose(effect, others @ residual / (curvature @ others**2), rtol=1e-8)
+        z = abs(others @ residual) / np.linalg.norm(others * residual)
         assert_allclose(p_value, 2.0 * norm.sf(z), rtol=1e-8)
 
 
@@ -310,8 +312,8 @@ def runs_of_one_judge(n_runs=3, share=0.07, seed=0):
 
 def named_runs(X, y):
     anchor = AnchorPipeline(cv=2, random_state=0, item_effects="none")
-    found = [one for one in said(lambda: anchor.fit(X, y)) if hasattr(one, "code")]
-    return [one.subject for one in found if one.code == "runs-of-one-judge"]
+    result = [one for one in said(lambda: anchor.fit(X, y)) if hasattr(one, "code")]
+    return [one.subject for one in result if one.code == "runs-of-one-judge"]
 
 
 def test_runs_of_one_judge_are_named():

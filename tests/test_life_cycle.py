@@ -99,11 +99,11 @@ def test_features_are_read_by_name(data, anchor):
         turned = data.X[data.X.columns[::-1]].assign(z_a=1.0, z_b=2.0)
         absent = data.X.drop(columns=["x2_a", "x2_b"])
         if estimator is anchor.calibrator_:
-            expected, found = (
+            expected, result = (
                 estimator.transform(anchor.btl_.transform(X)).biases
                 for X in (data.X, turned)
             )
-            assert_array_equal(found, expected)
+            assert_array_equal(result, expected)
             continue
         expected = estimator.predict_proba(data.X)
         assert_array_equal(estimator.predict_proba(turned), expected)
@@ -283,9 +283,9 @@ def test_nested_parallel_search(data):
         n_jobs=2,
     )
     alone = clone(search).set_params(n_jobs=1, estimator__n_jobs=1)
-    found = search.fit(data.X, data.y).cv_results_["mean_test_score"]
+    result = search.fit(data.X, data.y).cv_results_["mean_test_score"]
     expected = alone.fit(data.X, data.y).cv_results_["mean_test_score"]
-    assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(result, expected, rtol=1e-12)
 
 
 # --------------------------------------------------------------------- metadata routing

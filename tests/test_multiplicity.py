@@ -162,6 +162,6 @@ def test_hypotheses_without_draws_cost_the_others_as_in_holm(n_undrawn, rejects)
     def null_p(chosen, bound):
         return np.vstack([draws, np.ones((n_undrawn, 9_999))])[chosen]
 
-    found = romano_wolf_rejects(p, null_p, 9_999, 0.05, is_undrawn)
+    result = romano_wolf_rejects(p, null_p, 9_999, 0.05, is_undrawn)
     # Of the others alone, three at .02 come to .06.
-    assert found.tolist() == [rejects] * 5 + [False] * n_undrawn
+    assert result.tolist() == [rejects] * 5 + [False] * n_undrawn

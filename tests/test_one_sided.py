@@ -27,8 +27,8 @@ def votes(n_lost=60, n=400, seed=0, score=-np.inf):
         np.append(left, np.full(n_lost, 4)),
         np.append(right, np.arange(n_lost) % 4),
     )
-    known = np.append(SCORES, score)
-    y = rng.random(len(left)) < 1 / (1 + np.exp(known[right] - known[left]))
+    reference = np.append(SCORES, score)
+    y = rng.random(len(left)) < 1 / (1 + np.exp(reference[right] - reference[left]))
     X = pd.DataFrame({"model_a": NAMES[left], "model_b": NAMES[right]})
     return X.assign(judge="human"), y.astype(float)
 
@@ -58,11 +58,11 @@ def test_the_limit_is_that_of_the_profile_likelihood(level, other):
 
     low, high = result.intervals(level, other).loc["lost", ["low", "high"]]
     assert low == -np.inf
-    found, best = (
+    actual, best = (
         minimize(loss, SCORES, (value,), method="BFGS").fun for value in (high, -40.0)
     )
     # The others' votes have a normal likelihood up to third order.
-    assert_allclose(found - best, -np.log((1 - level) / 2), rtol=1e-3)
+    assert_allclose(actual - best, -np.log((1 - level) / 2), rtol=1e-3)
 
 
 def test_the_limit_beside_known_scores_is_exact():
@@ -71,8 +71,8 @@ def test_the_limit_beside_known_scores_is_exact():
     weight = np.where((X == "lost").any(axis=1), 1.0, 1e3)
     btl = BTLRegressor(weights="frequency").fit(X, y, weight)
     high = btl.conf_int(0.9).loc["lost", "high"]
-    known = btl.scores_[list("abcd")].to_numpy()
-    lost = 1 / (1 + np.exp(high - np.tile(known, 15)))
+    reference = btl.scores_[list("abcd")].to_numpy()
+    lost = 1 / (1 + np.exp(high - np.tile(reference, 15)))
     assert_allclose(np.prod(lost), 0.05, rtol=1e-2)
 
 
@@ -84,8 +84,8 @@ def test_a_pipeline_says_what_the_regression_and_the_baseline_say():
         anchor = AnchorPipeline(new_models=[]).fit(X, y, groups=groups)
         human = HumanOnly(new_models=["lost"]).fit(X, y, groups=groups)
         limits = btl.conf_int(0.9).loc[NAMES]
-        board = anchor.leaderboard(0.9).loc[NAMES, ["low", "high"]]
-        assert_allclose(board, limits, atol=1e-6)
+        leaderboard = anchor.leaderboard(0.9).loc[NAMES, ["low", "high"]]
+        assert_allclose(leaderboard, limits, atol=1e-6)
         assert_allclose(human.conf_int(0.9), limits[-1:], atol=1e-6)
 
 
@@ -105,19 +105,19 @@ def test_others_rank_as_without_a_model_that_lost_all(among):
     X, y = votes(n_lost=180, n=300)
     alone = (X != "lost").all(axis=1).to_numpy()
     whole = AnchorPipeline(new_models=[]).fit(X, y)
-    rest = AnchorPipeline(new_models=[]).fit(X[alone], y[alone])
+    others = AnchorPipeline(new_models=[]).fit(X[alone], y[alone])
     if among == "best":
-        assert whole.best_set().tolist() == rest.best_set().tolist()
+        assert whole.best_set().tolist() == others.best_set().tolist()
         return
-    found = whole.rank_sets(among="board").drop(index="lost")
-    pd.testing.assert_frame_equal(found, rest.rank_sets(among="board"))
+    result = whole.rank_sets(among="board").drop(index="lost")
+    pd.testing.assert_frame_equal(result, others.rank_sets(among="board"))
     for method in ("holm", "romano-wolf"):
         last = whole.rank_sets(among="board", method=method).loc["lost"]
         assert last.tolist() == [5, 5, 5]
-    board = whole.leaderboard()
-    assert board.index[-1] == "lost" and board["determined"].all()
-    assert board["rank"]["lost"] == board["rank"].max()
-    assert board["rank"]["lost"] > board["rank"].drop("lost").max()
+    leaderboard = whole.leaderboard()
+    assert leaderboard.index[-1] == "lost" and leaderboard["determined"].all()
+    assert leaderboard["rank"]["lost"] == leaderboard["rank"].max()
+    assert leaderboard["rank"]["lost"] > leaderboard["rank"].drop("lost").max()
 
 
 def test_groups_of_models_that_lose_to_the_others_keep_their_order():
@@ -175,11 +175,11 @@ def test_an_old_model_that_lost_all_votes_and_verdicts_is_last(
     X, y = table
     X = X if columns is None else X[columns]
     anchor = fit(X, lose(X, y, "model-05"), item_effects=item_effects)
-    board = anchor.leaderboard()
-    last = board.loc["model-05"]
+    leaderboard = anchor.leaderboard()
+    last = leaderboard.loc["model-05"]
     assert last[["rank", "rank_low", "rank_high"]].tolist() == [7, 7, 7]
     assert last["low"] == -np.inf and -6 < last["high"] < -2 and last["determined"]
-    others = board["rank_high"].drop("model-05")
+    others = leaderboard["rank_high"].drop("model-05")
     assert (others <= 6).all()
     pairs = anchor.contrasts().xs("model-05", level="opponent")
     assert (pairs["low"] > 1).all() and (pairs["high"] == np.inf).all()
@@ -191,8 +191,8 @@ def test_a_new_model_that_won_or_lost_all_verdicts_is_placed(table, wins):
     X, y = table
     anchor = fit(X, lose(X, y, "new-model-1", wins=wins))
     low, high = anchor.conf_int().loc["new-model-1"]
-    place = 1 if wins else 6
-    assert anchor.rank_sets().loc["new-model-1"].tolist() == [place] * 3
+    position = 1 if wins else 6
+    assert anchor.rank_sets().loc["new-model-1"].tolist() == [position] * 3
     assert (low > 2 and high == np.inf) if wins else (low == -np.inf and high < -2)
     document = to_dict(anchor)
     text = " ".join(document["answer"])

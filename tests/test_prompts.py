@@ -94,15 +94,15 @@ def test_rows_without_a_prompt_are_groups_of_their_own(battles):
     X, y = battles
     prompts = X["prompt_id"].astype(object).mask(np.arange(len(X)) % 4 == 0)
     table = X.assign(prompt_id=prompts)
-    found = find_groups("auto", table, len(X))
-    groups = pd.Series(found.prompts)
-    assert_array_equal(found.prompts, pd.factorize(groups)[0])
+    result = find_groups("auto", table, len(X))
+    groups = pd.Series(result.prompts)
+    assert_array_equal(result.prompts, pd.factorize(groups)[0])
     lost = prompts.isna().to_numpy()
-    assert found.name == "prompt_id" and groups[lost].is_unique
+    assert result.name == "prompt_id" and groups[lost].is_unique
     assert not set(groups[lost]) & set(groups[~lost])
-    assert [label is None for label in found.labels[found.prompts]] == lost.tolist()
-    known = pd.factorize(prompts[~lost])[0]
-    assert_array_equal(pd.factorize(groups[~lost])[0], known)
+    assert [label is None for label in result.labels[result.prompts]] == lost.tolist()
+    reference = pd.factorize(prompts[~lost])[0]
+    assert_array_equal(pd.factorize(groups[~lost])[0], reference)
     fitted = ANCHOR.fit(table, y)
     assert_array_equal(errors(fitted), errors(ANCHOR.fit(X, y, groups=groups)))
 
@@ -111,37 +111,41 @@ def test_few_prompts_are_told_and_rows_are_independent(battles):
     X, y = battles
     few = X.assign(prompt_id=np.arange(len(X)) % (FEW_GROUPS - 1))
     with pytest.warns(DataWarning, match="only 29 different values, too few"):
-        found = errors(ANCHOR.fit(few, y))
-    assert_array_equal(found, errors(ANCHOR.fit(X, y, groups=None)))
+        result = errors(ANCHOR.fit(few, y))
+    assert_array_equal(result, errors(ANCHOR.fit(X, y, groups=None)))
 
 
 @pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
 def test_a_history_has_the_groups_of_prompts(battles):
     X, y = battles
-    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
-    history = AnchorHistory(ANCHOR).fit(X[~late], y[~late])
-    named = AnchorHistory(ANCHOR).fit(X[~late], y[~late], groups="prompt_id")
-    mine = history.place(X[late], y[late])
+    is_new_row = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
+    history = AnchorHistory(ANCHOR).fit(X[~is_new_row], y[~is_new_row])
+    named = AnchorHistory(ANCHOR).fit(
+        X[~is_new_row], y[~is_new_row], groups="prompt_id"
+    )
+    mine = history.place(X[is_new_row], y[is_new_row])
     assert_array_equal(
         mine.standard_errors,
-        named.place(X[late], y[late], groups="prompt_id").standard_errors,
+        named.place(X[is_new_row], y[is_new_row], groups="prompt_id").standard_errors,
     )
     with pytest.raises(BattlesError, match="give the groups of these rows"):
-        history.place(X[late].drop(columns="prompt_id"), y[late])
-    alone = AnchorHistory(ANCHOR).fit(X[~late], y[~late], groups=None)
+        history.place(X[is_new_row].drop(columns="prompt_id"), y[is_new_row])
+    alone = AnchorHistory(ANCHOR).fit(X[~is_new_row], y[~is_new_row], groups=None)
     with pytest.warns(DataWarning, match="these rows count as independent, although"):
-        found = alone.place(X[late], y[late])
+        result = alone.place(X[is_new_row], y[is_new_row])
     assert_array_equal(
-        found.standard_errors,
-        alone.place(X[late], y[late], groups=None).standard_errors,
+        result.standard_errors,
+        alone.place(X[is_new_row], y[is_new_row], groups=None).standard_errors,
     )
     # Without features a history of independent rows can be updated by counts alone.
     names = ["model_a", "model_b", "judge", "prompt_id"]
-    pairs = X.loc[~late, names].assign(prompt_id=np.arange(np.sum(~late)) // 2)
-    alone = AnchorHistory(ANCHOR).fit(pairs, y[~late], groups=None)
+    pairs = X.loc[~is_new_row, names].assign(
+        prompt_id=np.arange(np.sum(~is_new_row)) // 2
+    )
+    alone = AnchorHistory(ANCHOR).fit(pairs, y[~is_new_row], groups=None)
     votes = pairs[:80]
     with pytest.warns(DataWarning, match="these rows count as independent, although"):
-        assert alone.update(votes, y[~late][:80]).updated_from_ == "counts"
+        assert alone.update(votes, y[~is_new_row][:80]).updated_from_ == "counts"
 
 
 def spread(fit, n_draws, seed):
@@ -176,10 +180,10 @@ def test_three_annotators_are_not_three_votes():
         )
         return X, np.concatenate([first, *again]).astype(float)
 
-    found, by_prompt, by_row = spread(fit, 100, 1)
+    result, by_prompt, by_row = spread(fit, 100, 1)
     # An empirical variance of 100 draws has a standard error of 14 %.
-    assert 0.6 < by_prompt / found < 1.5
-    assert by_row / found < 0.55
+    assert 0.6 < by_prompt / result < 1.5
+    assert by_row / result < 0.55
 
 
 def test_pairs_of_one_rating_are_not_votes_of_their_own():
@@ -194,6 +198,6 @@ def test_pairs_of_one_rating_are_not_votes_of_their_own():
         X = X.assign(prompt_id=np.repeat(np.arange(80), 10))
         return X, (rating[:, left] > rating[:, right]).ravel().astype(float)
 
-    found, by_prompt, by_row = spread(fit, 100, 2)
-    assert 0.6 < by_prompt / found < 1.5
-    assert by_row / found < 0.75
+    result, by_prompt, by_row = spread(fit, 100, 2)
+    assert 0.6 < by_prompt / result < 1.5
+    assert by_row / result < 0.75

@@ -96,15 +96,15 @@ def test_results_without_errors_or_new_models_print(data):
     plug_in = AnchorPipeline(cv=3, debiaser="passthrough", random_state=0)
     assert "NaN" in repr(plug_in.fit(data.X, data.y).result_)
     old = ~(data.X[["model_a", "model_b"]].isin(data.truth.new_models).any(axis=1))
-    board = AnchorPipeline(cv=3, new_models=[], random_state=0)
-    text = repr(board.fit(data.X[old], data.y[old]).result_)
-    first, rest = text.split("\n", 1)
+    leaderboard = AnchorPipeline(cv=3, new_models=[], random_state=0)
+    text = repr(leaderboard.fit(data.X[old], data.y[old]).result_)
+    first, others = text.split("\n", 1)
     assert first.endswith("rows; see leaderboard()")
-    assert rest == str(board.result_.inputs)
+    assert others == str(leaderboard.result_.inputs)
     votes = old & (data.X["judge"] == "human")
-    board.fit(data.X[votes], data.y[votes])
-    assert "0 judge rows" in repr(board.result_)
-    assert board.calibrator_.coefficients_.shape == (0, 0)
+    leaderboard.fit(data.X[votes], data.y[votes])
+    assert "0 judge rows" in repr(leaderboard.result_)
+    assert leaderboard.calibrator_.coefficients_.shape == (0, 0)
 
 
 def test_comparisons_print_in_one_line(data, anchor):

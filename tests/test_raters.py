@@ -48,13 +48,13 @@ def added(values, prompts, raters):
     def squares(names):
         total = np.zeros((values.shape[1],) * 2)
         for name in set(names):
-            own = values[[each == name for each in names]].sum(axis=0)
-            total += np.outer(own, own)
+            of_source = values[[item == name for item in names]].sum(axis=0)
+            total += np.outer(of_source, of_source)
         return total
 
     both = list(zip(prompts, raters, strict=True))
-    own, vectors = np.linalg.eigh(squares(list(raters)) - squares(both))
-    return vectors @ np.diag(own.clip(0.0)) @ vectors.T
+    of_source, vectors = np.linalg.eigh(squares(list(raters)) - squares(both))
+    return vectors @ np.diag(of_source.clip(0.0)) @ vectors.T
 
 
 @pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
@@ -120,8 +120,8 @@ def test_a_rater_who_agrees_with_nobody_takes_nothing_away(votes, extra):
     # Votes of a rater that cancel make the sum of two ways negative.
     votes, nothing = np.array(votes, dtype=float)[:, None], np.zeros(1)
     parts, squares = np.zeros((3, 1, 1)), votes.T @ votes
-    found = Influence(nothing, parts, votes.sum(axis=0)[None], squares, nothing)
-    assert found.covariance_parts()[0, 0, 0] == extra
+    result = Influence(nothing, parts, votes.sum(axis=0)[None], squares, nothing)
+    assert result.covariance_parts()[0, 0, 0] == extra
 
 
 def test_few_raters_are_not_enough(battles):
@@ -131,8 +131,8 @@ def test_few_raters_are_not_enough(battles):
     few = X.assign(rater=(number % 3).astype(str))
     fitted = ANCHOR.fit(few, y)
     assert_array_equal(errors(fitted), by_prompt)
-    told = "Raters: 3; errors are not by rater."
-    assert told in str(fitted.result_.inputs)
+    message = "Raters: 3; errors are not by rater."
+    assert message in str(fitted.result_.inputs)
     assert (fitted.result_.inputs.n_raters, fitted.result_.inputs.by_rater) == (
         3,
         False,
@@ -159,12 +159,15 @@ def test_runs_of_a_judge_are_no_raters(battles):
 
 def test_what_has_no_errors_by_rater_says_so(battles):
     X, y = battles
-    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
-    named = AnchorHistory(ANCHOR).fit(X[~late], y[~late], groups="prompt_id")
+    is_new_row = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
+    named = AnchorHistory(ANCHOR).fit(
+        X[~is_new_row], y[~is_new_row], groups="prompt_id"
+    )
     with pytest.warns(DataWarning, match="allow for 59 raters who may differ"):
-        history = AnchorHistory(ANCHOR).fit(X[~late], y[~late])
+        history = AnchorHistory(ANCHOR).fit(X[~is_new_row], y[~is_new_row])
     one, other = (
-        each.place(X[late], y[late], groups="prompt_id") for each in (history, named)
+        item.place(X[is_new_row], y[is_new_row], groups="prompt_id")
+        for item in (history, named)
     )
     assert_array_equal(one.standard_errors, other.standard_errors)
     joint = JointBTL().fit(X, y).result_.inputs

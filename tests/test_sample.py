@@ -22,9 +22,9 @@ LABELS = ["model_a", "model_b", "tie", "model_a", "tie"]
 
 def test_bare_arrays_need_both_classes_among_rows_that_weigh():
     rows = np.array([[0.0, 1.0, 0.5], [1.0, 2.0, 1.5], [2.0, 0.0, 0.1]])
-    assert Sample.admit(rows, [0, 1, 1]).y.tolist() == [0.0, 1.0, 1.0]
+    assert Sample.from_battles(rows, [0, 1, 1]).y.tolist() == [0.0, 1.0, 1.0]
     with pytest.raises(BattlesError, match="positive weight have only one class"):
-        Sample.admit(rows, [0, 1, 1], sample_weight=[0, 1, 1])
+        Sample.from_battles(rows, [0, 1, 1], sample_weight=[0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_bare_arrays_need_both_classes_among_rows_that_weigh():
     ],
 )
 def test_a_column_of_counts_that_weighs_nothing_is_told(counts, told):
-    found = said(lambda: Sample.admit(TABLE.assign(count=counts), LABELS))
+    result = said(lambda: Sample.from_battles(TABLE.assign(count=counts), LABELS))
     text = "up to 3, and each row is taken for one"
-    assert any(text in str(one) for one in found) == told
+    assert any(text in str(one) for one in result) == told
 
 
 def test_the_digest_is_that_of_all_that_a_row_says():
@@ -51,11 +51,11 @@ def test_the_digest_is_that_of_all_that_a_row_says():
     def digest(table=features, y=LABELS, weight=weight, groups=groups):
         return quiet(Sample.admit, table, y, weight, groups).digest
 
-    known = digest()
-    assert known == digest(features.copy(), np.array(LABELS))
-    assert known == digest(weight=None)
-    assert known == digest(features.assign(shown_first="model_a"))
-    assert known == digest(pa.Table.from_pandas(features))
+    reference = digest()
+    assert reference == digest(features.copy(), np.array(LABELS))
+    assert reference == digest(weight=None)
+    assert reference == digest(features.assign(shown_first="model_a"))
+    assert reference == digest(pa.Table.from_pandas(features))
     others = [
         digest(features.replace("z", "y")),
         digest(features.replace("gpt", "llm")),
@@ -70,4 +70,4 @@ def test_the_digest_is_that_of_all_that_a_row_says():
         digest(groups=np.arange(5)),
         digest(groups=None),
     ]
-    assert len({known, *others}) == 1 + len(others)
+    assert len({reference, *others}) == 1 + len(others)

@@ -34,8 +34,8 @@ def simulated(seed=3, features=True, **options):
 
 
 def anchor(**options):
-    known = {"cv": 3, "item_effects": None, "random_state": 0, "context": "kind"}
-    return AnchorPipeline(**known | options)
+    reference = {"cv": 3, "item_effects": None, "random_state": 0, "context": "kind"}
+    return AnchorPipeline(**reference | options)
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,8 @@ def test_one_context_is_the_fit_without_contexts(table, item_effects):
 def test_names_of_contexts_and_the_order_of_rows_change_nothing(table, fitted):
     X, y = table
     order = np.random.default_rng(0).permutation(len(X))
-    place = np.argsort(order)
-    plan = [(place[train], place[test]) for train, test in fitted.fold_plan_[0]]
+    position = np.argsort(order)
+    plan = [(position[train], position[test]) for train, test in fitted.fold_plan_[0]]
     names = {"chat": "z", "code": "y", "math": "x"}
     moved = X.assign(kind=X["kind"].map(names)).iloc[order]
     again = anchor(cv=plan).fit(moved, np.asarray(y)[order])
@@ -85,8 +85,10 @@ def test_names_of_contexts_and_the_order_of_rows_change_nothing(table, fitted):
 def apart(X, y, plan, kind):
     """Rows of one context, and what of a plan they are."""
     rows = np.flatnonzero((X["kind"] == kind).to_numpy())
-    own = [tuple(np.flatnonzero(np.isin(rows, part)) for part in pair) for pair in plan]
-    return X.iloc[rows], np.asarray(y)[rows], own
+    of_source = [
+        tuple(np.flatnonzero(np.isin(rows, part)) for part in pair) for pair in plan
+    ]
+    return X.iloc[rows], np.asarray(y)[rows], of_source
 
 
 @pytest.mark.parametrize("historical_fit", ["two-step", "joint"])
@@ -101,9 +103,9 @@ def test_with_judges_of_their_own_contexts_are_tables_of_their_own(
         part = apart(X, y, whole.fold_plan_[0], kind)
         alone = anchor(context=None, cv=part[2], historical_fit=historical_fit)
         alone.fit(part[0].drop(columns="kind"), part[1])
-        found = whole.result_.by_context[kind]
-        assert_allclose(found.estimates, alone.result_.estimates, atol=2e-6)
-        assert_allclose(found.covariances, alone.result_.covariances, atol=2e-6)
+        result = whole.result_.by_context[kind]
+        assert_allclose(result.estimates, alone.result_.estimates, atol=2e-6)
+        assert_allclose(result.covariances, alone.result_.covariances, atol=2e-6)
     # Nothing that was estimated is common to two contexts.
     context = np.array([label.context for label in whole.result_.cells.models])
     cross = context[:, None] != context
@@ -116,15 +118,15 @@ def test_with_judges_of_their_own_contexts_are_tables_of_their_own(
 def test_against_a_dense_likelihood_by_hand(exact_folds):
     X, y = simulated(seed=7, features=False, n_historical=2400)
     calibrator = JudgeCalibrator(position_effect=False)
-    found = anchor(calibrator=calibrator, cv=4, historical_fit="two-step").fit(X, y)
-    cells = found.result_.cells
+    result = anchor(calibrator=calibrator, cv=4, historical_fit="two-step").fit(X, y)
+    cells = result.result_.cells
     items = {side: X[side] + " in " + X["kind"] for side in ("model_a", "model_b")}
     dense = Dense(
-        X.assign(**items), y, map(str, cells.models), found.judges_,
+        X.assign(**items), y, map(str, cells.models), result.judges_,
         [f"{NEW} in {kind}" for kind in KINDS],
         context=[label.context for label in cells.models],
     )  # fmt: skip
-    scores, covariance, _ = dense.anchor(found.fold_plan_[0])
+    scores, covariance, _ = dense.anchor(result.fold_plan_[0])
     assert_allclose(cells.estimates[0], scores, atol=2e-6)
     assert_allclose(cells.covariances[0], covariance, atol=2e-6)
     assert np.abs(covariance).max() > 0.01
@@ -166,38 +168,38 @@ def test_a_mix_is_a_linear_map_of_the_scores_by_context(fitted):
 
 
 def test_a_mix_can_be_asked_for(table, fitted):
-    asked = anchor(context_mix={"chat": 0.25, "code": 0.75}).fit(*table)
+    requested = anchor(context_mix={"chat": 0.25, "code": 0.75}).fit(*table)
     want = fitted.result_.under({"chat": 0.25, "code": 0.75})
-    assert_allclose(asked.result_.covariances, want.covariances)
-    assert asked.result_.mix == {"chat": 0.25, "code": 0.75}
-    assert "kind; the scores mix 0.25 chat, 0.75 code" in str(asked.result_)
-    assert "kind" not in asked.result_.inputs.ignored
+    assert_allclose(requested.result_.covariances, want.covariances)
+    assert requested.result_.mix == {"chat": 0.25, "code": 0.75}
+    assert "kind; the scores mix 0.25 chat, 0.75 code" in str(requested.result_)
+    assert "kind" not in requested.result_.inputs.ignored
 
 
 def test_deviations_of_judges_add_up_over_contexts(table):
     X, y = table
-    found = anchor(item_effects="random").fit(X, y)
-    known, debiaser = found.comparisons_, found.debiaser_
-    covariance = found.item_covariance_
-    a = debiaser.weights(known)
-    p = expit(known.logits())
-    items = known.items
-    exposure = np.zeros((3, 5, len(known.models)))
-    by_item = np.zeros((3, len(known.models), len(known.models)))
+    result = anchor(item_effects="random").fit(X, y)
+    reference, debiaser = result.comparisons_, result.debiaser_
+    covariance = result.item_covariance_
+    a = debiaser.weights(reference)
+    p = expit(reference.logits())
+    items = reference.items
+    exposure = np.zeros((3, 5, len(reference.models)))
+    by_item = np.zeros((3, len(reference.models), len(reference.models)))
     for m in range(3):
-        rows = known.judge == m
+        rows = reference.judge == m
         seen = (p * (1 - p))[rows, None] * a[rows]
-        for side, sign in ((known.left, 1.0), (known.right, -1.0)):
+        for side, sign in ((reference.left, 1.0), (reference.right, -1.0)):
             np.add.at(exposure[m], items.model[side[rows]], sign * seen)
             np.add.at(by_item[m], side[rows], sign * seen)
     alike = np.einsum("mit,mn,niu->tu", exposure, covariance, exposure)
-    own = np.einsum("mit,mn,niu->tu", by_item, covariance, by_item)
-    told = debiaser.solution_.weights.item_covariance
-    assert_allclose(told, alike, rtol=1e-6, atol=1e-9)
+    of_source = np.einsum("mit,mn,niu->tu", by_item, covariance, by_item)
+    message = debiaser.solution_.weights.item_covariance
+    assert_allclose(message, alike, rtol=1e-6, atol=1e-9)
     # A mean over contexts does not average out what a judge makes of a model.
-    new = known.is_new
-    assert told[np.ix_(new, new)].mean() > 0.9 * np.diag(told)[new].mean()
-    assert own[np.ix_(new, new)].mean() < 0.6 * np.diag(own)[new].mean()
+    new = reference.is_new
+    assert message[np.ix_(new, new)].mean() > 0.9 * np.diag(message)[new].mean()
+    assert of_source[np.ix_(new, new)].mean() < 0.6 * np.diag(of_source)[new].mean()
 
 
 # ------------------------------------------------------------------------- what is seen
@@ -240,8 +242,8 @@ def without(table, drop):
 
 def test_a_context_without_votes_is_placed_by_judges(table):
     X, y = without(table, (table[0]["judge"] == "human") & (table[0]["kind"] == "math"))
-    found = anchor().fit(X, y).result_
-    math = found.by_context["math"]
+    result = anchor().fit(X, y).result_
+    math = result.by_context["math"]
     assert np.isfinite(math.all_standard_errors).all()
     assert math.n_human.sum() == 0
     with pytest.raises(BattlesError, match=r"No human votes place .* in 'math'.*joint"):
@@ -254,11 +256,11 @@ def test_a_context_without_arrivals_has_no_new_score(table):
         BattlesError, match=r"'math' has no row that places .*context_mix"
     ):
         anchor().fit(X, y)
-    found = anchor(context_mix={"chat": 0.5, "code": 0.5}).fit(X, y).result_
-    assert np.isfinite(found.standard_errors[NEW])
-    assert not found.by_context["math"].is_new.any()
+    result = anchor(context_mix={"chat": 0.5, "code": 0.5}).fit(X, y).result_
+    assert np.isfinite(result.standard_errors[NEW])
+    assert not result.by_context["math"].is_new.any()
     with pytest.raises(BattlesError, match=rf"'math' has no row that places .*{NEW}"):
-        found.under({"chat": 0.5, "math": 0.5})
+        result.under({"chat": 0.5, "math": 0.5})
 
 
 def test_a_model_that_never_wins_in_a_context_has_no_score_in_a_mix(table):
@@ -268,12 +270,12 @@ def test_a_model_that_never_wins_in_a_context_has_no_score_in_a_mix(table):
     y[inside & (X["model_a"] == "model-01").to_numpy()] = 0.0
     y[inside & (X["model_b"] == "model-01").to_numpy()] = 1.0
     with pytest.warns(DataWarning, match=r"'model-01' in 'code'.*left out"):
-        found = anchor().fit(X, y).result_
-    assert found.all_standard_errors.index[found.unbounded].tolist() == ["model-01"]
-    old = ~found.is_new & ~found.unbounded
-    assert abs(found.all_scores[old].sum()) < 1e-9
-    assert np.isfinite(found.by_context["chat"].all_standard_errors).all()
-    assert np.isfinite(found.variance.loc[NEW]).all()
+        result = anchor().fit(X, y).result_
+    assert result.all_standard_errors.index[result.unbounded].tolist() == ["model-01"]
+    old = ~result.is_new & ~result.unbounded
+    assert abs(result.all_scores[old].sum()) < 1e-9
+    assert np.isfinite(result.by_context["chat"].all_standard_errors).all()
+    assert np.isfinite(result.variance.loc[NEW]).all()
 
 
 def test_a_context_needs_two_historical_models(table):
@@ -341,9 +343,9 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
 
 
 def test_few_models_in_many_contexts_are_few_models(table):
-    found = anchor(item_effects="auto").fit(*table)
-    assert found.item_effects_ == "random"
-    reason = to_dict(found)["item_effects"]["reason"]
+    result = anchor(item_effects="auto").fit(*table)
+    assert result.item_effects_ == "random"
+    reason = to_dict(result)["item_effects"]["reason"]
     assert "they always are with 4 historical models" in reason
 
 
@@ -351,6 +353,6 @@ def test_deviations_are_drawn_by_context(table):
     pytest.importorskip("matplotlib").use("Agg")
     from skanchor.plotting import ItemDeviationDisplay
 
-    found = anchor(item_effects="random").fit(*table)
-    drawn = ItemDeviationDisplay.from_estimator(found)
-    assert set(map(str, drawn.models)) == set(map(str, found.result_.cells.models))
+    result = anchor(item_effects="random").fit(*table)
+    drawn = ItemDeviationDisplay.from_estimator(result)
+    assert set(map(str, drawn.models)) == set(map(str, result.result_.cells.models))

@@ -92,14 +92,14 @@ def test_docs_state_the_count():
     page = Path(__file__).parents[1] / "docs" / "faults.md"
     table = page.read_text("utf-8").partition("## scikit-learn's own checks")[2]
     counts = [
-        *((each, len(by_hand.OF_ROWS_OF_NUMBERS)) for each in [*ESTIMATORS, NETWORK]),
+        *((item, len(by_hand.OF_ROWS_OF_NUMBERS)) for item in [*ESTIMATORS, NETWORK]),
         (ResponseFeatures(), len(by_hand.OF_ANY)),
         (EmbeddingFeatures(), len(by_hand.OF_ANY)),
     ]
     numbers = [(sum(1 for _ in estimator_checks_generator(e)), n) for e, n in counts]
     lines = [
-        f"| `{shown(each)}` | {run} | {called} |"
-        for (each, _), (run, called) in zip(counts, numbers, strict=True)
+        f"| `{shown(item)}` | {run} | {called} |"
+        for (item, _), (run, called) in zip(counts, numbers, strict=True)
     ]
-    found = re.findall(r"^\| `\w+\(.*\)` \| \d+ \| \d+ \|$", table, re.M)
-    assert found == lines, "the table in docs/faults.md must be:\n" + "\n".join(lines)
+    result = re.findall(r"^\| `\w+\(.*\)` \| \d+ \| \d+ \|$", table, re.M)
+    assert result == lines, "the table in docs/faults.md must be:\n" + "\n".join(lines)

@@ -44,14 +44,14 @@ def test_left_out_is_the_table_without_them(item_effects):
     )
     quiet(anchor.fit, X, y)
     keep = (y != "tie").to_numpy()
-    place = np.cumsum(keep) - 1
-    plan = [[place[rows[keep[rows]]] for rows in s] for s in anchor.fold_plan_[0]]
-    rest = AnchorPipeline(cv=plan, item_effects=item_effects)
-    quiet(rest.fit, X[keep].reset_index(drop=True), y[keep].reset_index(drop=True))
+    position = np.cumsum(keep) - 1
+    plan = [[position[rows[keep[rows]]] for rows in s] for s in anchor.fold_plan_[0]]
+    others = AnchorPipeline(cv=plan, item_effects=item_effects)
+    quiet(others.fit, X[keep].reset_index(drop=True), y[keep].reset_index(drop=True))
     for name in ("estimates", "covariances", "parts", "plug_in"):
-        found, due = (getattr(fit.result_, name) for fit in (anchor, rest))
-        assert_allclose(found, due, rtol=1e-9, atol=1e-11)
-    assert_allclose(anchor.influence_[keep], rest.influence_, atol=1e-11)
+        result, expected = (getattr(fit.result_, name) for fit in (anchor, others))
+        assert_allclose(result, expected, rtol=1e-9, atol=1e-11)
+    assert_allclose(anchor.influence_[keep], others.influence_, atol=1e-11)
     assert not anchor.influence_[~keep].any()
 
 
@@ -84,10 +84,10 @@ def test_counts_are_told_by_source_and_kind():
     for ties, words in (("half", "half a win"), ("drop", "left out")):
         anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties=ties)
         quiet(anchor.fit, X, y)
-        told = str(anchor.result_.inputs)
+        message = str(anchor.result_.inputs)
         n_ties = int((y.str.startswith("tie")).sum())
-        assert f"Ties: {n_ties} rows ({bad.sum()} of them both bad)" in told
-        assert words in told
+        assert f"Ties: {n_ties} rows ({bad.sum()} of them both bad)" in message
+        assert words in message
         table = anchor.result_.diagnostics.ties
         for source, row in table.iterrows():
             mine = (X.judge == source).to_numpy()
@@ -139,8 +139,8 @@ def test_level_is_the_coefficient_of_the_ties():
         anchor.fit(X, y)
     table = anchor.result_.diagnostics.ties
     # In logits of the half-win scale, which are about twice as long.
-    due = np.array([-0.6, 0.6, 0.0]) * 2.0
-    assert (np.abs(table["level"] - due) < 4 * table["level_error"] + 0.15).all()
+    expected = np.array([-0.6, 0.6, 0.0]) * 2.0
+    assert (np.abs(table["level"] - expected) < 4 * table["level_error"] + 0.15).all()
     drop = AnchorPipeline(item_effects=None, cv=2, random_state=0, ties="drop")
     drop.fit(X, y)
     assert drop.result_.diagnostics.ties["level"].isna().all()
@@ -162,10 +162,10 @@ def test_judges_and_models_with_nothing_else_are_named():
     X, y, *_ = with_ties()
     anchor = AnchorPipeline(ties="drop", item_effects=None, cv=3, random_state=0)
     lazy = y.mask(X.judge == "judge-2", "tie")
-    with pytest.warns(DataWarning) as heard:
+    with pytest.warns(DataWarning) as caught:
         anchor.fit(X, lazy)
-    said = " ".join(str(each.message) for each in heard)
-    assert "All verdicts of judges ['judge-2'] are ties" in said
+    message = " ".join(str(item.message) for item in caught)
+    assert "All verdicts of judges ['judge-2'] are ties" in message
     met = (X.model_a == "model-01") | (X.model_b == "model-01")
     with pytest.warns(DataWarning, match=r"votes on models \['model-01'\] are ties"):
         anchor.fit(X, y.mask((X.judge == "human") & met, "tie"))

@@ -61,10 +61,10 @@ def test_models_too_alike_to_show_sensitivities_leave_the_new_score_open():
             is_first = rows["model_a"] == old[0]
             y[rows.index] = np.where(is_first, is_won, ~is_won)
         anchor = AnchorPipeline(cv=3, random_state=0)
-        told = " ".join(str(one) for one in said(lambda: anchor.fit(X, y)))  # noqa: B023
-        found = anchor.standard_errors_["new-model"]
-        assert np.isinf(found) == is_alike
-        assert ("2 historical models are so close" in told) == is_alike
+        message = " ".join(str(one) for one in said(lambda: anchor.fit(X, y)))  # noqa: B023
+        result = anchor.standard_errors_["new-model"]
+        assert np.isinf(result) == is_alike
+        assert ("2 historical models are so close" in message) == is_alike
 
 
 # --------------------------------------------------------------------- the choice alone
@@ -74,7 +74,7 @@ CALM, ALARMED = (ItemTest(*[ScoreTest(value, 12.0, 1e3)] * 2) for value in (12.0
 def plugged(n_models=6, **kwargs):
     """A sample that carries the plug-in, and its fit as one vector."""
     data = liked(n_models=n_models, **kwargs)
-    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    sample = admit_to_ranking(Sample.from_battles(data.X, data.y), None)
     stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
     chain = fit_stages(stages, sample)
     return sample.with_battles(chain.X), chain.fit
@@ -112,12 +112,12 @@ def test_too_many_item_effects_are_refused_with_what_helps(monkeypatch):
     sample, _ = plugged(n_judges=3)
     n_effects = len(sample.X.judges) * len(sample.X.models)
     monkeypatch.setattr(item_effects, "MOST_EFFECTS", n_effects - 1)
-    for asked in ("auto", "random"):
+    for requested in ("auto", "random"):
         with pytest.raises(BattlesError, match=f"at most {n_effects - 1} are fitted"):
-            choose_item_effects(asked, sample.X, ALARMED)
+            choose_item_effects(requested, sample.X, ALARMED)
     # Those that the verdicts rule out need no fit.
-    for asked, test in (("auto", CALM), ("none", ALARMED)):
-        assert choose_item_effects(asked, sample.X, test).item_effects == "none"
+    for requested, test in (("auto", CALM), ("none", ALARMED)):
+        assert choose_item_effects(requested, sample.X, test).item_effects == "none"
     monkeypatch.setattr(item_effects, "MOST_EFFECTS", n_effects)
     assert choose_item_effects("auto", sample.X, ALARMED).item_effects == "random"
 
@@ -129,7 +129,7 @@ def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
     # Not only once a fit has succeeded, as other warnings.
     with WarningLog() as log, pytest.warns(SlowWarning, match="takes about 2 minutes"):
         choose_item_effects("random", sample.X, CALM)
-    assert not log.found
+    assert not log.warnings
     assert choose_item_effects(None, sample.X, CALM).item_effects == "none"
 
 

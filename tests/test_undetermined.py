@@ -26,16 +26,16 @@ def table():
         n_historical=800, n_new=100, n_models=5, n_judges=2, random_state=12
     )
     X, y = data.X, np.asarray(data.y, dtype=float)
-    late = meets(more.X, NEW) & (more.X["judge"] != "human").to_numpy()
-    other = more.X[late].replace({NEW: "other"})
+    is_new_row = meets(more.X, NEW) & (more.X["judge"] != "human").to_numpy()
+    other = more.X[is_new_row].replace({NEW: "other"})
     X = pd.concat([X, other], ignore_index=True)
-    y = np.append(y, np.asarray(more.y, dtype=float)[late])
+    y = np.append(y, np.asarray(more.y, dtype=float)[is_new_row])
     fold = np.random.default_rng(0).integers(0, 5, len(X))
     # The two rows that the new model lost are in one fold.
-    own = np.flatnonzero(meets(X, NEW))
-    won = np.where(X["model_a"][own] == NEW, y[own], 1.0 - y[own])
-    fold[own[won < 0.5]] = 0
-    fold[own[won > 0.5]] = np.arange((won > 0.5).sum()) % 4 + 1
+    of_source = np.flatnonzero(meets(X, NEW))
+    won = np.where(X["model_a"][of_source] == NEW, y[of_source], 1.0 - y[of_source])
+    fold[of_source[won < 0.5]] = 0
+    fold[of_source[won > 0.5]] = np.arange((won > 0.5).sum()) % 4 + 1
     return X, y, fold
 
 
@@ -47,25 +47,25 @@ def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
     X, y, fold = table
     used = ~meets(X, "other") if lone else np.ones(len(X), dtype=bool)
     X, y, fold = X[used], y[used], fold[used]
-    rest = ~meets(X, NEW)
+    remaining = ~meets(X, NEW)
     anchor = AnchorPipeline(cv=plan_of(fold), item_effects=item_effects)
-    found = anchor.fit(X, y).result_
+    result = anchor.fit(X, y).result_
     without = AnchorPipeline(
-        cv=plan_of(fold[rest]),
+        cv=plan_of(fold[remaining]),
         item_effects=item_effects,
         new_models=[] if lone else ["other"],
     )
-    expected = without.fit(X[rest], y[rest]).result_
-    others = found.models != NEW
-    assert found.unbounded.tolist() == (~others).tolist()
-    assert_allclose(found.estimates[0][others], expected.estimates[0], atol=1e-9)
-    covariance = found.covariances[0][np.ix_(others, others)]
+    expected = without.fit(X[remaining], y[remaining]).result_
+    others = result.models != NEW
+    assert result.unbounded.tolist() == (~others).tolist()
+    assert_allclose(result.estimates[0][others], expected.estimates[0], atol=1e-9)
+    covariance = result.covariances[0][np.ix_(others, others)]
     assert_allclose(covariance, expected.covariances[0], atol=1e-9)
-    board = anchor.leaderboard()
-    assert not board["determined"][NEW]
-    assert np.isfinite(board["score"][NEW])
+    leaderboard = anchor.leaderboard()
+    assert not leaderboard["determined"][NEW]
+    assert np.isfinite(leaderboard["score"][NEW])
     assert_frame_equal(
-        board.drop(index=NEW).drop(
+        leaderboard.drop(index=NEW).drop(
             columns=["rank", "rank_low", "rank_high", "n_judge"]
         ),
         without.leaderboard().drop(
@@ -74,7 +74,7 @@ def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
         check_exact=False,
         atol=1e-9,
     )
-    assert anchor.influence_.shape == (len(X), len(found.models))
+    assert anchor.influence_.shape == (len(X), len(result.models))
     assert NEW in render_page(Facts(anchor))
 
 

@@ -68,10 +68,12 @@ def both(table, columns=PLAIN, weight=None, groups=None, **settings):
     weight = None if weight is None else weight[: len(y)]
     both = {k: v for k, v in settings.items() if k in ("weights", "ties")}
     only = {k: v for k, v in settings.items() if k == "historical_fit"}
-    own = {k: v for k, v in settings.items() if k not in both | only}
-    anchor = AnchorPipeline(BTLRegressor(**own), new_models=[], **both, **only)
+    of_source = {k: v for k, v in settings.items() if k not in both | only}
+    anchor = AnchorPipeline(BTLRegressor(**of_source), new_models=[], **both, **only)
     anchor.fit(X, y, sample_weight=weight, groups=groups)
-    btl = BTLRegressor(**own, **both).fit(X, y, sample_weight=weight, groups=groups)
+    btl = BTLRegressor(**of_source, **both).fit(
+        X, y, sample_weight=weight, groups=groups
+    )
     return anchor, btl, X, y
 
 
@@ -83,8 +85,8 @@ def test_scores_and_errors_are_those_of_the_regression(table, name):
     assert result.models.tolist() == btl.models_.tolist()
     assert_allclose(result.all_scores, btl.scores_, atol=1e-8)
     assert_allclose(result.covariances[0], btl.covariance_, atol=1e-9, rtol=1e-7)
-    board = anchor.leaderboard().loc[btl.models_, ["low", "high"]]
-    assert_allclose(board, btl.conf_int(), atol=1e-7)
+    leaderboard = anchor.leaderboard().loc[btl.models_, ["low", "high"]]
+    assert_allclose(leaderboard, btl.conf_int(), atol=1e-7)
 
 
 @pytest.mark.parametrize("name", [n for n in SETTINGS if n != "inverse information"])
@@ -111,9 +113,9 @@ def test_each_context_is_a_table_of_its_own(table):
     for kind in ("code", "chat"):
         rows = (X["kind"] == kind).to_numpy()
         btl = BTLRegressor().fit(X[rows], y[rows])
-        found = anchor.result_.under({kind: 1.0})
-        assert_allclose(found.all_scores, btl.scores_, atol=1e-8)
-        assert_allclose(found.covariances[0], btl.covariance_, atol=1e-9)
+        result = anchor.result_.under({kind: 1.0})
+        assert_allclose(result.all_scores, btl.scores_, atol=1e-8)
+        assert_allclose(result.covariances[0], btl.covariance_, atol=1e-9)
     mean = anchor.result_.covariances[0]
     assert_allclose(anchor.influence_.T @ anchor.influence_, mean, atol=1e-8)
 

@@ -32,12 +32,12 @@ def is_told_of_data(node):
 @cache
 def calls():
     """All calls of the package, each with where it is."""
-    found = []
+    result = []
     for path in sorted(ROOT.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
-                found.append((f"{path.relative_to(ROOT)}:{node.lineno}", node))
-    return found
+                result.append((f"{path.relative_to(ROOT)}:{node.lineno}", node))
+    return result
 
 
 def names_labels(message):
@@ -59,19 +59,19 @@ def names_labels(message):
 
 def test_a_warning_has_a_code_and_names_its_subject():
     constructed = [(where, call) for where, call in calls() if is_warning(call)]
-    told = [(where, call) for where, call in calls() if is_told_of_data(call)]
-    assert len(constructed) + len(told) > 40
+    message = [(where, call) for where, call in calls() if is_told_of_data(call)]
+    assert len(constructed) + len(message) > 40
     for where, call in constructed:
-        given = {keyword.arg: keyword.value for keyword in call.keywords}
-        assert "code" in given, where
+        inputs = {keyword.arg: keyword.value for keyword in call.keywords}
+        assert "code" in inputs, where
         codes = [
             node.value
-            for node in ast.walk(given["code"])
+            for node in ast.walk(inputs["code"])
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         ]
         assert all(CODE.fullmatch(code) for code in codes), where
-        assert "subject" in given or not any(map(names_labels, call.args)), where
-    for where, call in told:
+        assert "subject" in inputs or not any(map(names_labels, call.args)), where
+    for where, call in message:
         code = call.args[0]
         assert not isinstance(code, ast.Constant) or CODE.fullmatch(code.value), where
 
@@ -81,5 +81,5 @@ def test_no_category_is_issued_with_a_bare_text():
     for where, node in calls():
         name = getattr(node.func, "id", getattr(node.func, "attr", None))
         if name in {"warn", "map"} and not is_warning(node):
-            names = {getattr(each, "id", None) for each in node.args}
+            names = {getattr(item, "id", None) for item in node.args}
             assert not names & CATEGORIES, where

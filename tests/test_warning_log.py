@@ -37,7 +37,7 @@ def test_warnings_of_folds_are_merged_and_name_them(known, by_fold, expected):
         for warning in known:
             warn(warning)
         warn_of_parts(by_fold, "In folds {}")
-    assert [str(warning) for warning in log.found[len(known) :]] == [expected][
+    assert [str(warning) for warning in log.warnings[len(known) :]] == [expected][
         : len(expected)
     ]
     # The fold's own warning is as it was.
@@ -53,26 +53,26 @@ def test_many_warnings_alike_are_told_in_short():
     # Up to ten each is told, and any number of those that are about nobody.
     plain = [DataWarning(f"{i} rows are odd.", code="odd") for i in range(12)]
     alike, other = said(17), said(10, "strong")
-    found = list(in_short([*alike, *other, *plain]))
-    assert found[:5] == alike[:5] and found[6:] == [*other, *plain]
+    result = list(in_short([*alike, *other, *plain]))
+    assert result[:5] == alike[:5] and result[6:] == [*other, *plain]
     text = "'j-5', 'j-6', 'j-7', 'j-8', 'j-9' and 7 more: much as in the five"
-    assert type(found[5]) is WeakJudgeWarning and str(found[5]).startswith(text)
-    assert found[5].code == "weak"
-    assert found[5].subject == tuple(f"j-{i}" for i in range(5, 17))
+    assert type(result[5]) is WeakJudgeWarning and str(result[5]).startswith(text)
+    assert result[5].code == "weak"
+    assert result[5].subject == tuple(f"j-{i}" for i in range(5, 17))
 
 
 def test_hundreds_of_judges_are_told_in_short():
     data = simulate_battles(750, 225, n_models=5, random_state=0)
     X, human = data.X.copy(), (data.X["judge"] == "human").to_numpy()
-    late = X.eq("new-model").any(axis=1).to_numpy()
+    is_new_row = X.eq("new-model").any(axis=1).to_numpy()
     judge = X["judge"].to_numpy(object)
-    old, new = np.flatnonzero(~human & ~late), np.flatnonzero(~human & late)
+    old, new = np.flatnonzero(~human & ~is_new_row), np.flatnonzero(~human & is_new_row)
     n_judges = len(old) // 3
     judge[old] = [f"judge {min(i // 3, n_judges - 1)}" for i in range(len(old))]
     judge[new] = [f"judge {i % n_judges}" for i in range(len(new))]
     anchor = AnchorPipeline(cv=3, random_state=0)
-    found = said(lambda: anchor.fit(X.assign(judge=judge), data.y))
-    texts = [str(one) for one in found]
+    result = said(lambda: anchor.fit(X.assign(judge=judge), data.y))
+    texts = [str(one) for one in result]
     assert n_judges > 150 and len(texts) < 40
     assert any("more: much as in the five" in text for text in texts)
     assert max(map(len, texts)) < 3000

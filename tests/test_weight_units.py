@@ -58,9 +58,9 @@ def assert_unitless(method, X, y, weight, groups=None, units=UNITS):
     """The leaderboard stays the same to eight digits."""
     expected = board(method, X, y, weight, groups)
     for unit in units:
-        found = board(method, X, y, unit * weight, groups)
+        result = board(method, X, y, unit * weight, groups)
         hint = f"by {method}; does it add games of its own, as those of COUNTING do?"
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-8, err_msg=hint)
+        assert_allclose(result, expected, rtol=1e-8, atol=1e-8, err_msg=hint)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

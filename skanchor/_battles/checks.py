@@ -245,8 +245,8 @@ def warn_of_contradicting_judges(
     sums = np.bincount(pair[votes], (weight * preference)[votes], len(X.models) ** 2)
     agreement = np.sign(preference[at] * sums[pair[at]])
     decided, balance = (
-        np.bincount(X.judge[at], times[at] * each, len(X.judges))
-        for each in (agreement != 0, agreement)
+        np.bincount(X.judge[at], times[at] * values, len(X.judges))
+        for values in (agreement != 0, agreement)
     )
     # For verdicts that are independent of the majority, disagreements minus agreements
     # have mean zero and standard deviation sqrt(decided).
@@ -315,8 +315,8 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     verdict = np.sign(preference[rows[first]]).astype(np.intp) + 1
     # How often two judges met, by what either said: shape (3, n, 3, n).
     shape = 3 * n, int(key.max(initial=-1)) + 1
-    said = csr_array((np.ones(len(key)), (verdict * n + judge, key)), shape)
-    met = (said @ said.T).toarray().reshape(3, n, 3, n)
+    answers = csr_array((np.ones(len(key)), (verdict * n + judge, key)), shape)
+    met = (answers @ answers.T).toarray().reshape(3, n, 3, n)
     shared = met.sum(axis=(0, 2))
     total = np.maximum(shared, 1.0)
     agreed = np.einsum("sisj->ij", met) / total
@@ -362,8 +362,8 @@ def graded_verdicts(
     at = np.flatnonzero(counts & ~X.is_human)
     cell, size = X.involves_new[at] * len(X.judges) + X.judge[at], 2 * len(X.judges)
     graded, numbers = (
-        np.bincount(cell, times[at] * each, size).reshape(2, -1)
-        for each in (~np.isin(y[at], CLEAR), 1.0)
+        np.bincount(cell, times[at] * values, size).reshape(2, -1)
+        for values in (~np.isin(y[at], CLEAR), 1.0)
     )
     return graded / np.maximum(numbers, 1.0), numbers.astype(np.float64)
 

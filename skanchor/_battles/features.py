@@ -140,15 +140,17 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             (suspects if is_suspect else features).append(stem)
         elif kinds == {"text"} and all(map(_holds_numbers, sides)):
             numbers.append(stem)
-    told = {
+    columns_of_kind = {
         "numbers-as-text": "hold numbers as text, which is no feature; convert them.",
         "suspect-features": "are left out: their names suggest the outcome or ids. "
         "Leave them out with drop_features, or name those to use in features.",
     }
-    for found, (code, what) in zip((numbers, suspects), told.items(), strict=True):
-        if found:
-            names = ", ".join(f"{stem}_a and {stem}_b" for stem in found)
-            warn_of_data(code, sides_of(found), f"Columns {names} {what}")
+    for stems_of_kind, (code, what) in zip(
+        (numbers, suspects), columns_of_kind.items(), strict=True
+    ):
+        if stems_of_kind:
+            names = ", ".join(f"{stem}_a and {stem}_b" for stem in stems_of_kind)
+            warn_of_data(code, sides_of(stems_of_kind), f"Columns {names} {what}")
     return tuple(features)
 
 

@@ -127,11 +127,11 @@ def _default_groups(frame: nw.DataFrame[Any] | None) -> RowGroups:
     if frame is not None and RATER_COLUMN in columns:
         raters, _ = factorize(frame[RATER_COLUMN], f"Column {RATER_COLUMN!r}")
     if frame is not None and PROMPT_COLUMN in columns:
-        found = prompt_groups(frame)
-        if FEW_GROUPS <= len(found.labels) < len(frame):
-            return replace(found, raters=raters)
-        if len(found.labels) < len(frame):
-            warn_of_few_prompts(len(found.labels))
+        groups_found = prompt_groups(frame)
+        if FEW_GROUPS <= len(groups_found.labels) < len(frame):
+            return replace(groups_found, raters=raters)
+        if len(groups_found.labels) < len(frame):
+            warn_of_few_prompts(len(groups_found.labels))
     return RowGroups(None, raters)
 
 
@@ -217,12 +217,12 @@ def label_codes(
         column = np.asarray(column)
     codes, values = factorize(column, f"Column {name!r} of groups")
     # As numbers, times of a nanosecond have no text.
-    known = pd.Index(values) if values.dtype.kind in "mM" else values.tolist()
+    distinct = pd.Index(values) if values.dtype.kind in "mM" else values.tolist()
     alone = np.flatnonzero(codes < 0)
     codes[alone] = len(values) + np.arange(len(alone))
     rows = alone if numbers is None else numbers[alone]
     texts = [
-        *map(canonical_text, known),
+        *map(canonical_text, distinct),
         *(f"row {row} without a prompt" for row in rows),
     ]
     hashes = pd.util.hash_array(as_objects(texts), categorize=False)

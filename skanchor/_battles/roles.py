@@ -66,7 +66,7 @@ def decide_roles(
     items, human = X.items, active & X.is_human
     shown, voted = X.appearances(active) > 0, X.appearances(human) > 0
     has_rows, has_votes = (
-        np.bincount(items.model, each, len(items.models)) > 0 for each in (shown, voted)
+        np.bincount(items.model, mask, len(items.models)) > 0 for mask in (shown, voted)
     )
     present, unvoted = items.models[has_rows], items.models[has_rows & ~has_votes]
     if new_models is None and X.new_models is not None:
@@ -260,11 +260,11 @@ class Inputs:
         return "\n".join(f"{title}: {text}." for title, text in lines.items() if text)
 
 
-def _name(given: Any) -> str | None:
+def _name(origin: Any) -> str | None:
     """Name of a column that was given by name or as a series; else "an array"."""
-    if given is None or isinstance(given, str):
-        return given
-    name = getattr(given, "name", None)
+    if origin is None or isinstance(origin, str):
+        return origin
+    name = getattr(origin, "name", None)
     return "an array" if name is None else str(name)
 
 

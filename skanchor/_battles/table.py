@@ -264,7 +264,7 @@ def _listed(labels: Any) -> list[Any]:
 
 def _matching(labels: list[Any], wanted: Any, what: str) -> list[Any]:
     """Labels of judges that equal or match a wanted one; raise if one matches none."""
-    found = []
+    matching = []
     for pattern in _listed(wanted) or [None]:
         matches = [
             label
@@ -277,8 +277,8 @@ def _matching(labels: list[Any], wanted: Any, what: str) -> list[Any]:
                 f"No row of column 'judge' holds the {what} {[pattern]}; it holds "
                 f"{labels[:10]}."
             )
-        found += matches
-    return found
+        matching += matches
+    return matching
 
 
 def _with_judges(

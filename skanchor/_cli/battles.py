@@ -60,8 +60,8 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     from skanchor.io._words import ROLES_OF_COLUMNS
     from skanchor.io.reading import read_tables
 
-    given = Mapping.from_toml(options.mapping) if options.mapping else None
-    tools = options.tools or ["auto" if given is None else given.format]
+    from_file = Mapping.from_toml(options.mapping) if options.mapping else None
+    tools = options.tools or ["auto" if from_file is None else from_file.format]
     renames = by_name("--columns", options.columns)
     labels = by_name("--labels", options.labels)
     table = read_tables(
@@ -71,8 +71,8 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
         options.drop_invalid,
         flags=_repeated_flags(options),
     )
-    if given is not None:
-        return table, given.edited(source=table.source)
+    if from_file is not None:
+        return table, from_file.edited(source=table.source)
     # Other names with a side are those of features.
     roles = {
         name: f"keep as {role}"
@@ -123,8 +123,8 @@ def read_table(
         features=options.features,
     )
     if options.hide_votes_of:
-        kept = _without_votes(X, list(dict.fromkeys(options.hide_votes_of)))
-        X, y = X[kept].reset_index(drop=True), y[kept].reset_index(drop=True)
+        keep = _without_votes(X, list(dict.fromkeys(options.hide_votes_of)))
+        X, y = X[keep].reset_index(drop=True), y[keep].reset_index(drop=True)
     X.attrs["renamed"] = renamed
     return X, y, None if counts is None else X["count"]
 
@@ -188,15 +188,15 @@ def load_rows(
     X, y, counts = read_table(options, read)
     if chosen is not None:
         X, y = chosen(X, y)
-    found = {"X": X, "y": y, "groups": groups_of(X, options.groups)}
+    rows = {"X": X, "y": y, "groups": groups_of(X, options.groups)}
     if options.weights is None and counts is None:
-        return Rows(found | {"sample_weight": None}, "importance")
+        return Rows(rows | {"sample_weight": None}, "importance")
     if "count" not in X:
         raise BadInputError(
             "--weights: there is no column count; name one, as in --columns n=count"
         )
-    found["sample_weight"] = X["count"]
-    return Rows(found, options.weights or "frequency")
+    rows["sample_weight"] = X["count"]
+    return Rows(rows, options.weights or "frequency")
 
 
 def groups_of(X: Any, name: str | None) -> str | None:
@@ -206,6 +206,6 @@ def groups_of(X: Any, name: str | None) -> str | None:
     return X.attrs.get("renamed", {}).get(name, name) or "auto"
 
 
-def typed_label(known: Iterable[Any], name: str | None) -> Any:
+def typed_label(labels: Iterable[Any], name: str | None) -> Any:
     """Label of the table that was typed; as typed where it has none."""
-    return {str(label): label for label in known}.get(str(name), name)
+    return {str(label): label for label in labels}.get(str(name), name)

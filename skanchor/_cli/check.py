@@ -33,12 +33,12 @@ def check(options: argparse.Namespace) -> None:
         # What they say concerns the intervals of the new models, which rank shows.
         warnings.simplefilter("ignore", DiagnosticWarning)
         pipeline.fit(**rows.arguments)
-    found = check_intervals(pipeline, **left_out_settings(rows, options))
-    record = check_record(found)
+    result = check_intervals(pipeline, **left_out_settings(rows, options))
+    record = check_record(result)
     findings = [f"- {line}" for line in record["findings"]]
     lines = [record["verdict"], *findings, *filter(None, [record["advice"]])]
-    tables = [check_table(found)]
-    deliver(Readout("check", found.table, lambda: record, tables, lines), options)
+    tables = [check_table(result)]
+    deliver(Readout("check", result.table, lambda: record, tables, lines), options)
 
 
 def load_judged(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:

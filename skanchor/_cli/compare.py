@@ -81,19 +81,23 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
     from skanchor import metrics
 
     true, rank = left_out["true_rank"], left_out["rank"]
-    found = {
+    accuracy = {
         "models": len(left_out),
         "rank_error": metrics.insertion_mae(true, rank),
         "largest_rank_error": int((true - rank).abs().max()),
         "exact": metrics.exact_insertion_rate(true, rank),
     }
     if "fitted_rank" in left_out:
-        found["own_rank_error"] = metrics.insertion_mae(true, left_out["fitted_rank"])
+        accuracy["own_rank_error"] = metrics.insertion_mae(
+            true, left_out["fitted_rank"]
+        )
     if "score" in left_out:
-        found["rmse"] = metrics.rmse(left_out["true_score"], left_out["score"])
-        found["spearman"] = metrics.spearman(left_out["true_score"], left_out["score"])
+        accuracy["rmse"] = metrics.rmse(left_out["true_score"], left_out["score"])
+        accuracy["spearman"] = metrics.spearman(
+            left_out["true_score"], left_out["score"]
+        )
     if "compatible" in left_out:
-        found["held"] = float(left_out["covered"].mean())
-        found["compatible"] = float(left_out["compatible"].mean())
-        found["width"] = metrics.interval_width(left_out["low"], left_out["high"])
-    return found
+        accuracy["held"] = float(left_out["covered"].mean())
+        accuracy["compatible"] = float(left_out["compatible"].mean())
+        accuracy["width"] = metrics.interval_width(left_out["low"], left_out["high"])
+    return accuracy

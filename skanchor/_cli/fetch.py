@@ -28,5 +28,5 @@ def fetch(options: argparse.Namespace) -> None:
 
     texts = {"with_texts": options.texts} if options.name in _TEXTS else {}
     fetch = getattr(datasets, f"fetch_{options.name}")
-    found: Any = fetch(data_home=options.data_home, **texts)
-    write(file_content(found.frame, suffix) if suffix else found.DESCR, options)
+    table: Any = fetch(data_home=options.data_home, **texts)
+    write(file_content(table.frame, suffix) if suffix else table.DESCR, options)

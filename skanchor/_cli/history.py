@@ -138,14 +138,14 @@ def _check_weights(history: AnchorHistory, *tables: Rows) -> None:
     """Refuse counts of added rows that the history would take for something else."""
     # A file has the settings of its history.
     assert history.anchor is not None
-    known = history.anchor.weights
+    weights = history.anchor.weights
     for table in tables:
-        if table.arguments["sample_weight"] is not None and table.weights != known:
+        if table.arguments["sample_weight"] is not None and table.weights != weights:
             raise BadInputError(
-                f"the history was built with --weights {known}, so that the counts of "
-                f"added rows cannot have the meaning {table.weights}: build it again "
-                f"with --weights {table.weights}, or add these rows with --weights "
-                f"{known}"
+                f"the history was built with --weights {weights}, so that the counts "
+                f"of added rows cannot have the meaning {table.weights}: build it "
+                f"again with --weights {table.weights}, or add these rows with "
+                f"--weights {weights}"
             )
 
 
@@ -153,11 +153,11 @@ def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
     """Rows between models with human votes; print which models are left out."""
     from skanchor._text import first_five
 
-    new, late = find_unvoted(X)
-    if not new or late.all():
+    new, is_new = find_unvoted(X)
+    if not new or is_new.all():
         return X, y
     print_line(
         f"rows of models without human votes {first_five(new)} are no history and "
-        f"are left out: {late.sum()}; skanchor history place places them"
+        f"are left out: {is_new.sum()}; skanchor history place places them"
     )
-    return X[~late].reset_index(drop=True), y[~late].reset_index(drop=True)
+    return X[~is_new].reset_index(drop=True), y[~is_new].reset_index(drop=True)

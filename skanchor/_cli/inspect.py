@@ -71,8 +71,8 @@ def _as_text(mapping: Any, facts: dict[str, Any]) -> str:
         names = rows["name"].map(repr if part == "outcomes" else str)
         rows = rows.set_index(names.str.slice(0, 40)).rename_axis(part[:-1])
         decisions.append(Table.of(part, rows[["meaning", "rows", "reason"]]))
-    known = {"mapping": mapping, "decisions": decisions, "facts": facts}
+    context = {"mapping": mapping, "decisions": decisions, "facts": facts}
     if facts:
         shown = facts["judges"].drop(columns="both_bad")
-        known["judges"] = Table.of("judges", shown)
-    return render_text("inspect", **known)
+        context["judges"] = Table.of("judges", shown)
+    return render_text("inspect", **context)

@@ -59,11 +59,11 @@ def check_output(
     check_file(options, *options.battles, *inputs)
 
 
-def check_suffix(path: str, known: Iterable[str]) -> str:
+def check_suffix(path: str, suffixes: Iterable[str]) -> str:
     """Return the suffix of a file; refuse an unknown one, and list the known."""
     suffix = Path(path).suffix.lower()
-    if suffix not in known:
-        listed = ", ".join(filter(None, known))
+    if suffix not in suffixes:
+        listed = ", ".join(filter(None, suffixes))
         raise BadInputError(f"--output {path}: unknown format; known are {listed}")
     return suffix
 

@@ -55,12 +55,12 @@ def described() -> dict[str, Any]:
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
-    known = described()
+    descriptions = described()
     parser = Parser(
         prog="skanchor",
         usage="skanchor COMMAND [flags]",
         description="Rank new language models on the human scale from LLM judges.\n\n"
-        + _examples("skanchor", known["examples"]),
+        + _examples("skanchor", descriptions["examples"]),
         epilog=_EXIT_CODE,
     )
     parser.add_argument("--version", action="store_true", help="print the version")
@@ -68,8 +68,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=Parser
     )
-    for name, command in known["commands"].items():
-        _add_command(commands, f"skanchor {name}", command, known["groups"])
+    for name, command in descriptions["commands"].items():
+        _add_command(commands, f"skanchor {name}", command, descriptions["groups"])
     return parser
 
 
@@ -99,13 +99,13 @@ def _add_command(
     )
     for title in command.get("groups", ()):
         group = made.add_argument_group(title)
-        own = command.get(title)
-        flags = own if isinstance(own, dict) else groups[title]
+        prose = command.get(title)
+        flags = prose if isinstance(prose, dict) else groups[title]
         for flag, settings in flags.items():
             if flag not in command.get("without", ()):
                 settings = _settings(name, **settings)
-                if isinstance(own, str) and flag.startswith("-o"):
-                    settings["help"] = own
+                if isinstance(prose, str) and flag.startswith("-o"):
+                    settings["help"] = prose
                 group.add_argument(*flag.split(), **settings)
     if "actions" in command:
         actions = made.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -35,26 +35,28 @@ def plan(options: argparse.Namespace) -> None:
 
     if options.budget is not None:
         costs = {typed_label(anchor.judges_, name): one for name, one in prices.items()}
-        found = anchor.design(options.budget, costs, level=options.level)
-        bought = found.table[["source", "opponent", "rows", "spend", "gain"]]
+        design = anchor.design(options.budget, costs, level=options.level)
+        bought = design.table[["source", "opponent", "rows", "spend", "gain"]]
         bought = bought.assign(gain=bought["gain"].map("{:.2g}".format))
         tables = [Table.of("design", bought, "What to buy")]
-        readout = Readout("design", found.table, found.to_dict, tables, found.sentences)
+        readout = Readout(
+            "design", design.table, design.to_dict, tables, design.sentences
+        )
     else:
         if options.widths is None:
-            kind, found = "worth", anchor.worth()
-            record = {"worth": found.to_dict()["rows"]}
-            shown = found.table
+            kind, design = "worth", anchor.worth()
+            record = {"worth": design.to_dict()["rows"]}
+            shown = design.table
         else:
             kind = "outlook"
-            found = anchor.outlook(options.widths or None, level=options.level)
+            design = anchor.outlook(options.widths or None, level=options.level)
             # Rows that are needed are whole ones.
-            record, shown = found.to_dict(), np.ceil(found.table)
+            record, shown = design.to_dict(), np.ceil(design.table)
         readout = Readout(
             kind,
-            found.table.reset_index(found.table.index.names[1]),
+            design.table.reset_index(design.table.index.names[1]),
             lambda: record,
             tables_by_model(kind, shown, digits=3),
-            found.sentences,
+            design.sentences,
         )
     deliver(readout, options)

@@ -128,22 +128,22 @@ def _set(pipeline: AnchorPipeline, name: str, value: Any) -> None:
         *parts, _ = name.split("__")
         owner = reduce(getattr, parts, pipeline)
     except (ValueError, AttributeError):
-        known = list(pipeline.get_params(deep=False))
+        parameters = list(pipeline.get_params(deep=False))
         for part in pipeline._stands_for:
             stage = pipeline._part(part)
             if stage is not None:
-                known += [f"{part}__{nested}" for nested in stage.get_params()]
+                parameters += [f"{part}__{nested}" for nested in stage.get_params()]
         raise BadInputError(
             f"--set {name}: AnchorPipeline has no such parameter; "
-            f"{near_names(name, known)}"
+            f"{near_names(name, parameters)}"
         ) from None
     if hasattr(owner, "_validate_params"):
         owner._validate_params()
 
 
-def near_names(name: str, known: Collection[str]) -> str:
+def near_names(name: str, names: Collection[str]) -> str:
     """Names near to an unknown one, as a question, or else the known ones."""
-    near = get_close_matches(name, known, 3, 0.5)
+    near = get_close_matches(name, names, 3, 0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"
-    return f"known are {', '.join(list(known)[:20])}"
+    return f"known are {', '.join(list(names)[:20])}"

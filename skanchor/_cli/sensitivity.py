@@ -35,14 +35,14 @@ def _favours(options: argparse.Namespace) -> Readout:
     from skanchor.results import new_by_score
 
     anchor, level = rank.fit_rows(options), options.level
-    found = broken = anchor.breakdown(level=level)
+    table = broken = anchor.breakdown(level=level)
     marks = anchor.benchmarks()
     is_known = broken["gamma_sign"].notna().groupby(level="model").any()
     models = [model for model in new_by_score(anchor.result_) if is_known[model]]
     lines = favours_in_words(broken, marks, models)
     if options.gamma:
-        found = anchor.sensitivity(options.gamma, level=level).table
-        rows = found.reset_index("gamma")
+        table = anchor.sensitivity(options.gamma, level=level).table
+        rows = table.reset_index("gamma")
         rows = rows[["gamma", "low", "high", "rank_low", "rank_high"]]
         tables = tables_by_model("sensitivity", rows, models)
     else:
@@ -54,10 +54,10 @@ def _favours(options: argparse.Namespace) -> Readout:
         "level": level,
         "kind": "favour",
         "breakdown": broken,
-        "sensitivity": found if options.gamma else [],
+        "sensitivity": table if options.gamma else [],
         "benchmarks": benchmarks_json(marks),
     }
-    frame = found.reset_index().set_index("model")
+    frame = table.reset_index().set_index("model")
     return Readout("favour", frame, lambda: record, tables, lines)
 
 
@@ -69,7 +69,7 @@ def _fragility(options: argparse.Namespace) -> Readout:
 
     anchor, rows = rank.load(options)
     anchor.fit(**rows.arguments)
-    found = anchor.fragility(
+    answer = anchor.fragility(
         **rows.arguments,
         opponent=typed_label(anchor.models_, options.opponent),
         goal=options.goal or "sign",
@@ -78,22 +78,22 @@ def _fragility(options: argparse.Namespace) -> Readout:
         level=options.level,
     )
     names = ["difference", "t", "allowed", "first_order", "re_solved", "k", "share"]
-    shown = found.table[[*names, "status"]]
+    shown = answer.table[[*names, "status"]]
     tables = tables_by_model("fragility", shown)
     if len(shown) == 1:
         # Equal rows share a line.
         columns = ["model_a", "model_b", "judge", "outcome"]
-        count = found.rows(*shown.index[0]).groupby(columns)["count"].sum()
+        count = answer.rows(*shown.index[0]).groupby(columns)["count"].sum()
         count = count.sort_values(ascending=False, kind="stable")
         dropped = count.to_frame("rows").reset_index(columns[1:])
         tables.append(Table.of("rows", dropped, "Which rows"))
     record = {
-        **{name: getattr(found, name) for name in ("goal", "by", "source")},
+        **{name: getattr(answer, name) for name in ("goal", "by", "source")},
         "level": options.level,
         "fragility": [
-            {**row, "rows": found.rows(row["model"], row["opponent"])}
-            for row in found.to_dict()["rows"]
+            {**row, "rows": answer.rows(row["model"], row["opponent"])}
+            for row in answer.to_dict()["rows"]
         ],
     }
-    frame = found.table.reset_index("opponent")
-    return Readout("fragility", frame, lambda: record, tables, found.sentences)
+    frame = answer.table.reset_index("opponent")
+    return Readout("fragility", frame, lambda: record, tables, answer.sentences)

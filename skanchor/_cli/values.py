@@ -81,10 +81,10 @@ TYPES: dict[str, Callable[[str], Any]] = {
 """Types of flags by the name that ``commands.toml`` gives them."""
 
 
-def by_name(flag: str, given: Iterable[tuple[str, Any]] | None) -> dict[str, Any]:
+def by_name(flag: str, pairs_given: Iterable[tuple[str, Any]] | None) -> dict[str, Any]:
     """Values by name, each of which may occur once."""
     values: dict[str, Any] = {}
-    for name, value in given or ():
+    for name, value in pairs_given or ():
         if name in values:
             raise BadInputError(f"{flag} has {name} twice")
         values[name] = value

@@ -273,7 +273,7 @@ def fit_fold(
         influence_of(riesz, held_out, n_raters),
         riesz.expected_parts(grams),
         values,
-        log.found,
+        log.warnings,
     )
 
 

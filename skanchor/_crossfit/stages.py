@@ -251,12 +251,12 @@ def _start_jointly(stages: Stages, sample: Sample) -> tuple[FittedStages, bool]:
             btl.set_params(alpha=1.0 / sample.weight[votes].sum())
             btl.fit_sample(sample)
             # What votes lack does not concern the joint fit.
-            log.found.clear()
+            log.warnings.clear()
         X = btl.transform(sample.X)
         # A model without votes starts at zero, in the middle.
         X = X.with_columns(scores=np.where(voted, X.scores, 0.0))
         start = _calibrated(stages, sample, btl, X)
-    for warning in log.found:
+    for warning in log.warnings:
         # Nor do weak sensitivities against the scores of a ridge.
         if is_finite or not isinstance(warning, WeakJudgeWarning):
             warn(warning)

@@ -47,25 +47,27 @@ def judge_errors(sample: Sample, calibrator: JudgeCalibrator) -> dict[Any, Array
     if covariance is not None:
         # One judge at a time tells nothing of the correlations.
         covariance = np.diag(np.diag(covariance))
-    known = PipelineFit.of(sample, calibrator, covariance=covariance)
-    fit, layout, found = known.fit, known.layout, {}
+    plug_in = PipelineFit.of(sample, calibrator, covariance=covariance)
+    fit, layout, errors = plug_in.fit, plug_in.layout, {}
     effects = layout.of_item_effects(np.ones(layout.n_items, dtype=bool))
     grams = {
         rows.source: rows.information(rows.weight, fit.probabilities(rows))
-        for rows in known.sources
+        for rows in plug_in.sources
         if rows.source != PEOPLE and not rows.is_new
     }
     for source, judge in enumerate(X.judges.tolist(), start=1):
-        own = np.flatnonzero(layout.of_source(source))
+        parameters = np.flatnonzero(layout.of_source(source))
         touched = np.zeros(layout.size, dtype=bool)
         touched[layout.parameters_of[source]] = True
-        at = np.append(own, np.flatnonzero(touched & effects))
+        at = np.append(parameters, np.flatnonzero(touched & effects))
         matrix = fit.precision + fit.information(
             [(source, grams[source])] if source in grams else []
         )
-        root = SymmetricSystem.of(matrix[at[:, None], at]).inverse_root[: len(own)]
-        found[judge] = root @ root.T
-    return found
+        root = SymmetricSystem.of(matrix[at[:, None], at]).inverse_root[
+            : len(parameters)
+        ]
+        errors[judge] = root @ root.T
+    return errors
 
 
 def partial_effects(
@@ -120,14 +122,14 @@ def verdict_table(sample: Sample) -> pd.DataFrame:
         "ties": verdicts & sample.tied,
         "both_bad": verdicts & sample.both_bad,
     }
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {name: sample.by_source(rows)[1:].astype(np.intp)
          for name, rows in kinds.items()},
         index=pd.Index(X.judges, name="judge"),
     )  # fmt: skip
     first_wins = np.where(X.order >= 0, y, 1.0 - y)
     rate = _share(sample, kinds["rows"] & (X.order != 0), first_wins)
-    return found.assign(first_side_rate=rate)
+    return table.assign(first_side_rate=rate)
 
 
 def _share(sample: Sample, rows: NDArray[np.bool_], values: Any) -> Array:
@@ -158,14 +160,14 @@ def judge_table(
     X, y = sample.X, sample.y
     delta = X.with_columns(scores=scores).score_differences
     decided = sample.counts & (y != 0.5) & ~X.involves_new & (delta != 0)
-    found = verdict_table(sample)
-    found["agreement"] = _share(sample, decided, (delta > 0) == (y > 0.5))
+    table = verdict_table(sample)
+    table["agreement"] = _share(sample, decided, (delta > 0) == (y > 0.5))
     names = ("sensitivity", "position_effect", "has_position_effect")
-    known = ("sensitivities_", "position_effects_", "has_position_effect_")
-    for name, attribute in zip(names, known, strict=True):
-        found[name] = getattr(calibrator, attribute)[X.judges]
+    attributes = ("sensitivities_", "position_effects_", "has_position_effect_")
+    for name, attribute in zip(names, attributes, strict=True):
+        table[name] = getattr(calibrator, attribute)[X.judges]
     chosen = calibrator.choices_
     if len(chosen):
         losses = chosen.filter(regex="^loss ")
-        found = found.join(chosen["picked"].rename("bias")).join(losses)
-    return found
+        table = table.join(chosen["picked"].rename("bias")).join(losses)
+    return table

@@ -334,10 +334,10 @@ class Diagnostics:
     def _split(self) -> Iterator[DiagnosticWarning]:
         """New models about which judges disagree."""
         table, new = self.arrivals.models, self.models.index
-        found = table[table["p_value"] < DISAGREE]
+        split = table[table["p_value"] < DISAGREE]
         old = table[~table.index.isin(new)]
         most = (old["chi2"] / old["df"]).max()
-        for model, row in found[found.index.isin(self._determined)].iterrows():
+        for model, row in split[split.index.isin(self._determined)].iterrows():
             is_worst = row["chi2"] / row["df"] > most
             than = "about any old model" if is_worst else "chance allows"
             error = "Its error does not allow for that."
@@ -352,10 +352,13 @@ class Diagnostics:
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
-        found = self.findings() if is_heard(DiagnosticWarning) else []
-        if not found:
+        findings = self.findings() if is_heard(DiagnosticWarning) else []
+        if not findings:
             return
-        kinds, text = {finding.code for finding in found}, [*map(str, in_short(found))]
+        kinds, text = (
+            {finding.code for finding in findings},
+            [*map(str, in_short(findings))],
+        )
         if "curved-scale" in kinds:
             text.append(
                 "Compare with item_effects set to random, and look at the plot of "
@@ -363,7 +366,7 @@ class Diagnostics:
             )
         if "ties" in kinds:
             text.append("Compare with ties set to drop.")
-        subject = [label for finding in found for label in finding.subject]
+        subject = [label for finding in findings for label in finding.subject]
         warn(DiagnosticWarning(" ".join(text), code="diagnostics", subject=subject))
 
 

@@ -161,7 +161,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
         """Validate and encode what ``fit`` is given."""
-        sample = Sample.admit(X, y, sample_weight, groups)
+        sample = Sample.from_battles(X, y, sample_weight, groups)
         return sample if self._allows_for_raters else sample.without_raters()
 
     def fit_sample(

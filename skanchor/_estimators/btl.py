@@ -382,8 +382,10 @@ class BTLRegressor(ComparisonEstimator):
         high = high.mask(self._side < 0, self.scores_)
         limits = np.column_stack([low, high])
         if self.open_rows_ is not None:
-            known = np.where(np.isfinite(self.covariance_), self.covariance_, 0.0)
-            open_scores = OpenScores(self.open_rows_, self.scores_.to_numpy(), known)
+            covariance = np.where(np.isfinite(self.covariance_), self.covariance_, 0.0)
+            open_scores = OpenScores(
+                self.open_rows_, self.scores_.to_numpy(), covariance
+            )
             for model in np.flatnonzero(self.open_rows_.is_open).tolist():
                 limits[model] = open_scores.limit(model, None, level)
         return pd.DataFrame(limits, low.index, pd.Index(["low", "high"]))

@@ -451,8 +451,8 @@ def _separating(fit: JudgeFit) -> str:
     names = ["the score difference", "the display order"][: design.shape[1]]
     if linearity(fit.learner) == "fixed" and pairs.n_features:
         span = np.asarray(fit.learner.span(pairs))
-        found = span_names(fit.learner, pairs.names, span.shape[1])
-        names += [f"feature {name!r}" for name in found]
+        columns = span_names(fit.learner, pairs.names, span.shape[1])
+        names += [f"feature {name!r}" for name in columns]
         design = np.hstack([design, span])
     times = fit.times[used]
     separation = separation_of(design[used], fit.rows.y[used], times)
@@ -485,14 +485,14 @@ def favour_of_a_side(fit: JudgeFit) -> tuple[float, float]:
     # information: d - X (X' W X + ridge)^-1 X' W d, of shape (n_rows,).
     weighted = design * curvature[:, None]
     solver = SymmetricSystem.of(design.T @ weighted + np.diag(ridge))
-    rest = order - design @ solver.solve(weighted.T @ order)
-    information = curvature @ rest**2
-    variance = np.sum((rest * residual) ** 2 / fit.times)
+    residual_order = order - design @ solver.solve(weighted.T @ order)
+    information = curvature @ residual_order**2
+    variance = np.sum((residual_order * residual) ** 2 / fit.times)
     # Of verdicts that the fit is sure of, rounding is all that is left.
     if not variance > 0 or not information > 1e-9 * weight.sum():
         return 0.0, 1.0
     # Score statistic sum(rest w eps), with variance sum((rest w eps)^2); one Newton
     # step from zero is the score over the information.
-    total = rest @ residual
+    total = residual_order @ residual
     z = abs(total) / np.sqrt(variance)
     return float(total / information), float(2.0 * ndtr(-z))

@@ -157,14 +157,16 @@ class PipelineFit:
         ndarray of shape (n_judges + 1,)
             By judge, people last; one for sources without information.
         """
-        x, found = self.fit.x.copy(), np.ones(self.layout.n_sources)
+        x, noise = self.fit.x.copy(), np.ones(self.layout.n_sources)
         x[self.layout.item_effects] = 0.0
         fit = self.fit.moved(x)
         for rows in self.sources:
             if not rows.is_new:
-                known = rows, fit.probabilities(rows)
-                found[rows.source - 1] = dispersion(*known, without_items=without_items)
-        return found
+                arguments = rows, fit.probabilities(rows)
+                noise[rows.source - 1] = dispersion(
+                    *arguments, without_items=without_items
+                )
+        return noise
 
     def over(self, noise: Array) -> PipelineFit:
         """The same rows with weights divided by the dispersion of their source.
@@ -199,8 +201,8 @@ class PipelineFit:
 
     def fitted(self, steps: Sequence[Step], tolerance: float = 1e-10) -> PipelineFit:
         """Fit all rows step by step."""
-        found = FitOfAllRows.of(self.fit, steps, self.sources, self.bounds, tolerance)
-        return self.moved(found.fit)
+        full = FitOfAllRows.of(self.fit, steps, self.sources, self.bounds, tolerance)
+        return self.moved(full.fit)
 
     # -------------------------------------------------------------- back to the stages
     def annotate(self, X: Comparisons) -> Comparisons:
@@ -227,8 +229,8 @@ class PipelineFit:
         layout, x, judges = self.layout, self.fit.x, self.sample.X.judges.tolist()
         biases = dict(zip(judges, self._refitted()[1:], strict=True))
         slopes, positions = x[layout.sensitivities][1:], x[layout.position_effects][1:]
-        known = biases, slopes, positions.copy(), layout.positions[1:]
-        return copy(self.calibrator).with_parameters(*known)
+        parameters = biases, slopes, positions.copy(), layout.positions[1:]
+        return copy(self.calibrator).with_parameters(*parameters)
 
     def voters(self) -> Any:
         """Copy of people's bias with these coefficients; None without a bias."""
@@ -253,14 +255,14 @@ def carried(X: Comparisons, covariance: Array | None = None) -> Fit:
     )
     fit = Fit.start(layout)
     x, at = fit.x, layout.item_effects
-    for place, values in (
+    for target, values in (
         (layout.scores, None if X.scores is None else np.nan_to_num(X.scores)),
         (layout.sensitivities, X.sensitivities),
         (layout.position_effects, X.position_effects),
     ):
         if values is not None:
             # People, the first source, have no parameters of judges.
-            x[place.stop - len(values) : place.stop] = values
+            x[target.stop - len(values) : target.stop] = values
     if covariance is not None:
         fit.precision[at, at] = precision_of(covariance, layout.n_models)
         if X.deviations is not None:

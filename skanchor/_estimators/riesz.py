@@ -138,8 +138,8 @@ class RieszDebiaser(ComparisonEstimator):
         X = usable_features(X, by_features)
         sample = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
         curvature = sample.weight * variance_of(sigmoid(np.where(used, eta, 0.0)))
-        known = self._part("learner"), self.human_bias, self.inner_folds
-        weighing = Weighing.of(sample, curvature, *known, seed_offset)
+        settings = self._part("learner"), self.human_bias, self.inner_folds
+        weighing = Weighing.of(sample, curvature, *settings, seed_offset)
         if start is not None and is_whole and weighing.are_biases(start.learners):
             # The columns of the weights are those of the biases.
             rows = [replace(a, offset=start.fit.bias(a)) for a in start.sources]
@@ -334,8 +334,8 @@ class WeightFunctions:
                 columns[at] -= share[:, None] * one.contrast(pairs[at])
         if not np.isfinite(columns).all():
             raise LearnerError("the learner of the Riesz weights returned NaN.")
-        known = {f.name: getattr(part, f.name) for f in fields(part)}
-        return ResidualRows(**known, residual=columns)
+        attributes = {f.name: getattr(part, f.name) for f in fields(part)}
+        return ResidualRows(**attributes, residual=columns)
 
 
 def _columns(rows: SourceRows | JudgeRows) -> Array:
@@ -373,8 +373,8 @@ def _projected(
     folds, inner = np.full(len(sample), -1), []
     folds[rows] = fold
     for k in range(n_folds):
-        some = training[np.flatnonzero((fold != k) | (n_folds == 1))]
-        one = fit_learner(clone(learner), some, judge, seed_offset=seed_offset)
+        fitting_rows = training[np.flatnonzero((fold != k) | (n_folds == 1))]
+        one = fit_learner(clone(learner), fitting_rows, judge, seed_offset=seed_offset)
         inner.append(one)
     return WeightFunctions(learner, inner=tuple(inner), fold=folds)
 
@@ -405,27 +405,33 @@ class Weighing:
         X, functions = sample.X, []
         for source, judge in enumerate([HUMAN, *X.judges.tolist()]):
             cut, is_people = X.by_judge(source - 1), source == PEOPLE
-            known = curvature[cut.rows]
-            is_used = known.any() and X.features_left.shape[1]
+            curvature_of_rows = curvature[cut.rows]
+            is_used = curvature_of_rows.any() and X.features_left.shape[1]
             if not is_used or (is_people and human_bias is None):
                 functions.append(WeightFunctions())
                 continue
-            own: Any = human_bias if is_people else clone(learner_for(learner, judge))
+            learner_of_source: Any = (
+                human_bias if is_people else clone(learner_for(learner, judge))
+            )
             # The columns of a span are those of the bias, whatever the arrivals look
             # like: only where a judge has no historical row, they count.
-            old = np.where(cut.involves(X.is_new), 0.0, known)
-            weight = old if old.any() else known
-            if linearity(own) == "fixed":
+            old = np.where(cut.involves(X.is_new), 0.0, curvature_of_rows)
+            weight = old if old.any() else curvature_of_rows
+            if linearity(learner_of_source) == "fixed":
                 if not is_people:
-                    own.fit_span(cut.pairs, weight)
-                ridge = own.ridge(cut.pairs, weight)
-                functions.append(WeightFunctions(own, ridge, float(old.sum())))
+                    learner_of_source.fit_span(cut.pairs, weight)
+                ridge = learner_of_source.ridge(cut.pairs, weight)
+                functions.append(
+                    WeightFunctions(learner_of_source, ridge, float(old.sum()))
+                )
                 continue
-            own = for_riesz_weights(own) if is_people else own
+            learner_of_source = (
+                for_riesz_weights(learner_of_source) if is_people else learner_of_source
+            )
             # Weights minimise a squared criterion, whatever the loss of the bias.
-            own.set_params(loss="squared")
+            learner_of_source.set_params(loss="squared")
             settings = cut, sample, curvature, inner_folds, seed_offset
-            functions.append(_projected(own, judge, *settings))
+            functions.append(_projected(learner_of_source, judge, *settings))
         return cls(tuple(functions))
 
     @property

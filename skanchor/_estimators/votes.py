@@ -113,9 +113,9 @@ class HumanVotes:
     @property
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Codes of the models of each vote, among those that have any."""
-        X, place = self.sample.X, np.zeros(len(self.sample.X.models), dtype=np.intp)
-        place[self.present] = np.arange(len(self.present))
-        return place[X.left[self.rows]], place[X.right[self.rows]]
+        X, index = self.sample.X, np.zeros(len(self.sample.X.models), dtype=np.intp)
+        index[self.present] = np.arange(len(self.present))
+        return index[X.left[self.rows]], index[X.right[self.rows]]
 
 
 # ----------------------------------------------------------------- people's own bias
@@ -215,12 +215,12 @@ def fit_styled(
         learner = fit_bias(votes, scores, bias, learner, seed_offset)
         X = votes.X.with_columns(scores=scores, new_models=())
         in_units = votes.with_battles(X).in_units(unit)
-        known = PipelineFit.of(in_units, None, learner, alpha=alpha)
-        (rows,) = known.sources
+        plug_in = PipelineFit.of(in_units, None, learner, alpha=alpha)
+        (rows,) = plug_in.sources
         # Models without a scale are a context of their own, and stay where they are.
         context = np.where(scale < 0, scale.max() + 1, scale)
-        layout = replace(known.layout, context=context)
-        fit = replace(known.fit, layout=layout)
+        layout = replace(plug_in.layout, context=context)
+        fit = replace(plug_in.fit, layout=layout)
         fit.x[layout.scores] = layout.targets.T @ fit.x
         free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
         fit, _ = minimise(fit, [rows], [rows.weight], free, tolerance=_TOLERANCE)
@@ -230,7 +230,7 @@ def fit_styled(
                 "no finite bias of people fits them. Use fewer features, or give "
                 "people's bias a ridge: human_bias is a LinearBias with alpha 0.01."
             )
-        scores, learner = fit.scores, known.moved(fit).voters()
+        scores, learner = fit.scores, plug_in.moved(fit).voters()
         if linearity(learner) == "fixed":
             # The joint fit of scores and coefficients is exact. Others take turns.
             break
@@ -240,11 +240,11 @@ def fit_styled(
     weights = Information.of(fit, grams, fit.precision).weights()
     n_raters, alone = int(rows.rater.max(initial=-1)) + 1, np.full(len(rows), -1)
     apart = replace(rows, group=alone, rater=alone)
-    found = influence_of(weights, [rows], n_raters).covariance_parts()[0]
+    covariance = influence_of(weights, [rows], n_raters).covariance_parts()[0]
     independent = influence_of(weights, [apart], 0).parts[0]
     inverse = layout.targets.T @ weights.values / unit
     return StyledVotes(
-        learner, scores, inverse, found, dispersion_of(found, independent)
+        learner, scores, inverse, covariance, dispersion_of(covariance, independent)
     )
 
 

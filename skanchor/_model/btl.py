@@ -330,7 +330,7 @@ def in_order_of_wins(
         if len(scale) > 1:
             scales.append(scale)
             low, high = scores[scale].min(), scores[scale].max()
-        below, above = (_longest(each, width, start) for each in (links, links.T))
+        below, above = (_longest(graph, width, start) for graph in (links, links.T))
         # A component without a chain of wins to or from the scale may be anywhere. It
         # is put within the scale, by its chains.
         centre = low + (high - low) * _share(below, width, above)

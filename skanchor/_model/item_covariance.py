@@ -143,7 +143,7 @@ def _extrapolated(
     """
     # All symmetric matrices are the logarithm of a covariance.
     point, end = (
-        with_eigenvalues(one, lambda each: np.log(np.maximum(each, LEAST**2)))
+        with_eigenvalues(one, lambda values: np.log(np.maximum(values, LEAST**2)))
         for one in (sigma, after)
     )
     residual = end - point
@@ -154,9 +154,9 @@ def _extrapolated(
         # Affine combination of the points with the smallest residual. A ridge keeps the
         # difference of nearly equal changes from being taken for a direction, and
         # unlike a cut it does not amplify rounding.
-        known = past[1 - MEMORY :]
-        moves = np.array([(one - point).ravel() for one, _ in known])
-        changes = np.array([(one - residual).ravel() for _, one in known])
+        recent = past[1 - MEMORY :]
+        moves = np.array([(one - point).ravel() for one, _ in recent])
+        changes = np.array([(one - residual).ravel() for _, one in recent])
         lengths = np.linalg.norm(changes, axis=1)
         scaled = changes.T / lengths
         gram = scaled.T @ scaled
@@ -165,7 +165,7 @@ def _extrapolated(
         end = end + (mixture @ (moves + changes)).reshape(point.shape)
     # Within the limits of variances.
     limits = LEAST / 100.0, LARGEST * len(sigma)
-    ahead = with_eigenvalues(end, lambda each: np.clip(np.exp(each), *limits))
+    ahead = with_eigenvalues(end, lambda values: np.clip(np.exp(values), *limits))
     return ahead, past if past is None else [*past, (point, residual)]
 
 
@@ -242,8 +242,8 @@ class RowsOfHistory:
 
     def spread_without_spans(self, sigma: Array) -> Array:
         """Covariance of the effects, as in `posterior`, if spans were known."""
-        known = ~self.spans[self.at]
-        return self._system(sigma, self.matrix[known][:, known])[1]
+        is_other = ~self.spans[self.at]
+        return self._system(sigma, self.matrix[is_other][:, is_other])[1]
 
     def _system(self, sigma: Array, matrix: Array) -> tuple[SymmetricSystem, Array]:
         """Posterior information, from that without the prior, which is changed.

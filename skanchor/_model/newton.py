@@ -104,7 +104,9 @@ def minimise(
         That of the last step; None where no parameter is free.
     """
     at, infinite = np.flatnonzero(free), np.full(len(free), np.inf)
-    weights = [rows.by_cell(own) for rows, own in zip(sources, weights, strict=True)]
+    weights = [
+        rows.by_cell(weight) for rows, weight in zip(sources, weights, strict=True)
+    ]
     sources = [rows.cells for rows in sources]
     low, high = (one[at] for one in bounds or (-infinite, infinite))
     slow = _SLOW if len(at) <= _MANY else _SLOW_OF_MANY
@@ -321,9 +323,9 @@ def grams_of(
     fit: Fit, sources: Sequence[SourceRows], weights: Sequence[Array]
 ) -> list[tuple[int, Array]]:
     """Information of rows with these weights, by source."""
-    found = []
+    grams = []
     for rows, weight in zip(sources, weights, strict=True):
         cells = rows.cells
         p = fit.probabilities(cells)
-        found.append((rows.source, cells.information(rows.by_cell(weight), p)))
-    return found
+        grams.append((rows.source, cells.information(rows.by_cell(weight), p)))
+    return grams

@@ -112,12 +112,14 @@ class OpenRows:
             sources.append(rows)
         return cls(is_open, sources, **judges)
 
-    def padded(self, place: NDArray[np.intp], size: int) -> OpenRows:
-        """The same rows among more models, of which these have the ``place``."""
+    def padded(self, positions: NDArray[np.intp], size: int) -> OpenRows:
+        """The same rows among more models, of which these have the ``positions``."""
         is_open = np.zeros(size, dtype=bool)
-        is_open[place] = self.is_open
+        is_open[positions] = self.is_open
         sources = [
-            replace(one, left=place[one.left], right=place[one.right], n_items=size)
+            replace(
+                one, left=positions[one.left], right=positions[one.right], n_items=size
+            )
             for one in self.sources
         ]
         return replace(self, is_open=is_open, sources=sources)
@@ -125,9 +127,15 @@ class OpenRows:
 
 def dispersion_of(covariance: Array, independent: Array) -> float:
     """Variance of scores in that of independent rows: the median over the models."""
-    found, due = covariance.diagonal(), independent.diagonal()
-    known = np.isfinite(found) & (found > 0) & np.isfinite(due) & (due > 0)
-    return float(np.median(found[known] / due[known])) if known.any() else 1.0
+    variance, expected = covariance.diagonal(), independent.diagonal()
+    is_usable = (
+        np.isfinite(variance) & (variance > 0) & np.isfinite(expected) & (expected > 0)
+    )
+    return (
+        float(np.median(variance[is_usable] / expected[is_usable]))
+        if is_usable.any()
+        else 1.0
+    )
 
 
 class Point(NamedTuple):
@@ -258,7 +266,7 @@ class OpenScores:
 
         ``level`` is that of a two-sided interval.
         """
-        is_open, due = self.rows.is_open, -np.log((1.0 - level) / 2.0)
+        is_open, quantile = self.rows.is_open, -np.log((1.0 - level) / 2.0)
         if not is_open[model]:
             assert other is not None
             low, high = self.limit(other, model, level)
@@ -270,19 +278,19 @@ class OpenScores:
             other is not None and is_open[other] and self.side[other] in (0, sign)
         ):
             return -np.inf, np.inf
-        value, point, found = 0.0, None, -sign * np.inf
+        value, point, limit = 0.0, None, -sign * np.inf
         for _ in range(_MOST_STEPS):
             point = self._at(model, other, value, point)
             # Newton's method: the cost is nearly exponential where it is low.
-            cost = max(point.cost, _LITTLE * due)
-            excess = float(np.log(cost / due))
+            cost = max(point.cost, _LITTLE * quantile)
+            excess = float(np.log(cost / quantile))
             step = excess * cost / max(-sign * point.slope, 1e-3 * cost)
             value = point.value + sign * float(np.clip(step, -_LONGEST, _LONGEST))
             if abs(excess) <= _NEAR:
-                found = value
+                limit = value
             if abs(excess) <= _NEAR or abs(value) > 2.0 * FARTHEST:
                 break
-        return (found, np.inf) if sign > 0 else (-np.inf, found)
+        return (limit, np.inf) if sign > 0 else (-np.inf, limit)
 
     def replaced(
         self, p: Array, better: NDArray[np.intp], worse: NDArray[np.intp]
@@ -292,8 +300,8 @@ class OpenScores:
         ``p`` has those of the other pairs. Where rows do not tell they are one.
         """
         is_open = self.rows.is_open
-        found = np.exp(-np.maximum(self._evidence[better, worse], 0.0))
-        return np.where(is_open[better] | is_open[worse], found, p)
+        p_of_open = np.exp(-np.maximum(self._evidence[better, worse], 0.0))
+        return np.where(is_open[better] | is_open[worse], p_of_open, p)
 
     @cached_property
     def _evidence(self) -> Array:

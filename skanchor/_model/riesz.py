@@ -65,9 +65,9 @@ class Information:
 
     def solve(self, right: Array) -> Array:
         """Solve for right-hand sides, (size, k); zero where rows say nothing."""
-        found = np.zeros_like(right)
-        found[self.at] = self.system.solve(right[self.at])
-        return found
+        solution = np.zeros_like(right)
+        solution[self.at] = self.system.solve(right[self.at])
+        return solution
 
     def variances(self, chosen: slice) -> Array:
         """Diagonal of the inverse at some parameters."""
@@ -270,14 +270,18 @@ class Solution:
         tail = self.weights.of_item_effects.reshape(shape[0] // shape[1], *shape[1:])
         # All models have the same precision: that of the first one tells it.
         precision = self.fit.precision[at, at][:: layout.n_models, :: layout.n_models]
-        root = with_eigenvalues(precision, lambda each: np.sqrt(np.maximum(each, 0.0)))
+        root = with_eigenvalues(
+            precision, lambda values: np.sqrt(np.maximum(values, 0.0))
+        )
         return np.einsum("ml,lit->mit", root, tail)
 
     @property
     def own_item_variance(self) -> Array:
         """Variance that the effects on a model leave in its own score, (n_items,)."""
-        own = self.item_errors[:, self.layout.model, np.arange(self.layout.n_items)]
-        return np.asarray(np.sum(own**2, axis=0))
+        of_model = self.item_errors[
+            :, self.layout.model, np.arange(self.layout.n_items)
+        ]
+        return np.asarray(np.sum(of_model**2, axis=0))
 
     def exposures(self) -> Array:
         """Change of each score by a favour of each source for each item.
@@ -289,10 +293,10 @@ class Solution:
             the item i and last by score.
         """
         n = self.layout.n_items
-        found = np.zeros((self.layout.n_sources, n, n))
+        exposures = np.zeros((self.layout.n_sources, n, n))
         for source, cross in self.crosses.items():
-            found[source] = cross[:n] @ self.weights.local(source)
-        return found
+            exposures[source] = cross[:n] @ self.weights.local(source)
+        return exposures
 
     @property
     def gap(self) -> Array:

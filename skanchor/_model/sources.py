@@ -58,10 +58,10 @@ def _joint_codes(columns: list[NDArray[Any]]) -> NDArray[np.intp] | None:
     for column in columns:
         if (column == column[:1]).all():
             continue
-        own, levels = pd.factorize(column)
-        if 2 * len(levels) > len(own) or n_codes > _MOST_CODES // len(levels):
+        column_codes, levels = pd.factorize(column)
+        if 2 * len(levels) > len(column_codes) or n_codes > _MOST_CODES // len(levels):
             return None
-        codes, n_codes = codes * len(levels) + own, n_codes * len(levels)
+        codes, n_codes = codes * len(levels) + column_codes, n_codes * len(levels)
     codes, levels = pd.factorize(codes)
     return None if 2 * len(levels) > len(codes) else codes
 
@@ -219,9 +219,9 @@ class SourceRows:
         # Of equal rows the first one stands for all, so that pairs stay together.
         at = np.zeros(n_cells, dtype=np.intp)
         at[self._cell[::-1]] = np.arange(len(self))[::-1]
-        some, alone = self[at], np.full(n_cells, -1)
+        first_rows, alone = self[at], np.full(n_cells, -1)
         weight, count = self.by_cell(self.weight), self.by_cell(self.count)
-        return replace(some, weight=weight, count=count, group=alone, rater=alone)
+        return replace(first_rows, weight=weight, count=count, group=alone, rater=alone)
 
     def by_cell(self, values: Array) -> Array:
         """Sums of values, (n,), over the rows of each cell."""
@@ -235,8 +235,8 @@ class SourceRows:
         # Some rows tell whether it is worth it: continuous features, which come first,
         # hardly ever agree.
         columns = [*self.extra.T[::-1], self.offset, self.y, self._pair_of_row]
-        some = _joint_codes([column[:_LOOKED_AT] for column in columns])
-        return None if some is None else _joint_codes(columns)
+        looked_at = _joint_codes([column[:_LOOKED_AT] for column in columns])
+        return None if looked_at is None else _joint_codes(columns)
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:

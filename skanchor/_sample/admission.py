@@ -117,18 +117,18 @@ def admit_to_inference(
             f"{np.count_nonzero(~X.is_new)} historical models "
             f"{X.models[~X.is_new].tolist()[:5]}. Add votes between them."
         )
-    known = leave_out_judges(leave_out_judges(bounded), by_parameters=True)
-    n_old = _verdicts(known)[1]
+    calibrated = leave_out_judges(leave_out_judges(bounded), by_parameters=True)
+    n_old = _verdicts(calibrated)[1]
     if len(n_old) >= SEVERAL_JUDGES and np.median(n_old) < ROWS_OF_SENSITIVITY:
         warn_of_data(
             "thin-judges",
-            known.X.judges,
+            calibrated.X.judges,
             f"The {len(n_old):,} judges have {np.median(n_old):.0f} verdicts each on "
             f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
             "hardly show a sensitivity, so intervals are likely very wide. Fit judges "
             "that are alike as one (pool).",
         )
-    return sample, leave_out_feature_separated(known, bias)
+    return sample, leave_out_feature_separated(calibrated, bias)
 
 
 def warn_of_no_judges(sample: Sample) -> None:
@@ -194,7 +194,7 @@ def leave_out_separated(sample: Sample, btl: Any) -> Sample:
     if not trial.unbounded_.any():
         # The chain will find the same, and warn of it.
         return sample
-    log.hand_on()
+    log.reissue()
     why = f"they lie on the bound of {trial.score_bound} logits"
     if trial.connectivity_.is_separated:
         why = f"in human votes, {trial.connectivity_.separation()}"
@@ -243,8 +243,8 @@ def _without_models(
     X, votes = sample.X, sample.counts & sample.X.is_human
     alpha = slight_ridge(float(sample.weight[votes].sum()))
     is_kept = np.array([model not in lost for model in X.models.tolist()])
-    kept = X.relabel(X.models[is_kept], X.judges)
-    unused = X.is_usable & ~kept.is_usable & (sample.weight > 0)
+    left = X.relabel(X.models[is_kept], X.judges)
+    unused = X.is_usable & ~left.is_usable & (sample.weight > 0)
     warn_of_data(
         "models-left-out",
         lost,
@@ -261,7 +261,7 @@ def _without_models(
                 f"{where}: {why}. No two of them lie on a common scale. Add votes, or "
                 f"set BTLRegressor(alpha={alpha})."
             )
-    return sample.with_battles(kept)
+    return sample.with_battles(left)
 
 
 def slight_ridge(n_votes: float) -> float:
@@ -284,9 +284,9 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
     if by_parameters:
         needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
     few = X.judges[n_old < needed].tolist()
-    kept = X.relabel(X.models, X.judges[n_old >= needed])
-    lost = _unplaced(sample, kept)
-    if by_parameters and (not few or not len(kept.judges) or lost):
+    left = X.relabel(X.models, X.judges[n_old >= needed])
+    lost = _unplaced(sample, left)
+    if by_parameters and (not few or not len(left.judges) or lost):
         return sample
     for judge, n, n_all in zip(X.judges, n_old, n_rows, strict=True):
         if n < needed:
@@ -296,7 +296,7 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
                 f"Judge {judge!r} has {n} historical rows, fewer than the {needed} "
                 f"that calibrate it; its rows are left out: {n_all}.",
             )
-    if few and not len(kept.judges):
+    if few and not len(left.judges):
         raise BattlesError(
             f"Judges {few} have no row between two models with human votes, "
             "so no judge can be calibrated."
@@ -307,8 +307,8 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
             f"New model {lost[0]!r} has no comparison by a calibrated judge{why}. "
             "Add some by a judge that has compared old models, too."
         )
-    used = kept.is_usable & ~kept.is_human & (sample.weight > 0)
-    return sample.with_battles(usable_features(kept, used))
+    used = left.is_usable & ~left.is_human & (sample.weight > 0)
+    return sample.with_battles(usable_features(left, used))
 
 
 def _verdicts(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -320,10 +320,10 @@ def _verdicts(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return n_rows, n_old
 
 
-def _unplaced(sample: Sample, kept: Comparisons) -> list[Any]:
+def _unplaced(sample: Sample, left: Comparisons) -> list[Any]:
     """New models that are in no usable row of positive weight."""
-    seen = kept.appearances(kept.is_usable & (sample.weight > 0)) > 0
-    return kept.models[kept.is_new & ~seen].tolist()
+    seen = left.appearances(left.is_usable & (sample.weight > 0)) > 0
+    return left.models[left.is_new & ~seen].tolist()
 
 
 def leave_out_feature_separated(sample: Sample, bias: Any) -> Sample:
@@ -358,15 +358,15 @@ def leave_out_feature_separated(sample: Sample, bias: Any) -> Sample:
     if not separating:
         return sample
     is_kept = np.array([judge not in separating for judge in X.judges.tolist()])
-    kept = X.relabel(X.models, X.judges[is_kept])
-    lost, n_rows = _unplaced(sample, kept), _verdicts(sample)[0][~is_kept]
+    left = X.relabel(X.models, X.judges[is_kept])
+    lost, n_rows = _unplaced(sample, left), _verdicts(sample)[0][~is_kept]
     for (judge, columns), n in zip(separating.items(), n_rows, strict=True):
         fault = f"The verdicts of judge {judge!r} are separated by {columns}"
         advice = (
             f"Leave out features (features) or judge {judge!r} (without), or set a "
             "ridge penalty (calibrator__bias__alpha)."
         )
-        if lost or not len(kept.judges):
+        if lost or not len(left.judges):
             what = f"places new model {lost[0]!r}" if lost else "is left"
             raise BattlesError(
                 f"{fault}, whatever the models, and no other judge {what}. {advice}"
@@ -378,7 +378,7 @@ def leave_out_feature_separated(sample: Sample, bias: Any) -> Sample:
             f"models. All {n} are left out. Is a feature made of the outcome? {advice}",
             SeparationWarning,
         )
-    return sample.with_battles(kept)
+    return sample.with_battles(left)
 
 
 def _separating_features(sample: Sample, m: int, learner: Any) -> str:
@@ -393,10 +393,10 @@ def _separating_features(sample: Sample, m: int, learner: Any) -> str:
     learner.fit_span(pairs, weight)
     # A ridge keeps coefficients finite: only columns without one can separate.
     free = np.flatnonzero(learner.ridge(pairs, weight) == 0.0)
-    some = np.arange(0, len(used), -(-len(used) // PILOT_ROWS))
-    columns = learner.span(pairs[some])[:, free]
+    pilot = np.arange(0, len(used), -(-len(used) // PILOT_ROWS))
+    columns = learner.span(pairs[pilot])[:, free]
     # The fit by features alone, which is fast, tells whether there may be no end.
-    if not len(free) or fit_logistic(columns, y[some], weight[some]).converged:
+    if not len(free) or fit_logistic(columns, y[pilot], weight[pilot]).converged:
         return ""
     span = learner.span(pairs)
     split = separation_of(span[:, free], y, sample.times[rows])
@@ -408,7 +408,7 @@ def _separating_features(sample: Sample, m: int, learner: Any) -> str:
 
 def separating_columns(split: Separation, names: Sequence[str]) -> str:
     """Name the columns that separate verdicts, given the names of all of them."""
-    found = ", ".join(names[k] for k in split.columns[:5])
+    shown = ", ".join(names[k] for k in split.columns[:5])
     if split.alone:
-        return found
-    return f"a combination of {len(split.columns)} columns, among them {found}"
+        return shown
+    return f"a combination of {len(split.columns)} columns, among them {shown}"

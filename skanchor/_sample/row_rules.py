@@ -195,8 +195,8 @@ def mean_weight(sample: Sample) -> float:
     weight, X, n_rows = sample.weight[rows], sample.X, sample.number(rows)
     if sample.groups is not None and not np.allclose(weight, weight[:1], rtol=1e-12):
         columns = X.judge, X.left, X.right, X.order, sample.y, sample.weight
-        known = (column[rows] for column in (sample.groups, *columns))
-        n_rows = len(number_rows(*known).first)
+        of_rows = (column[rows] for column in (sample.groups, *columns))
+        n_rows = len(number_rows(*of_rows).first)
     return float(weight.sum()) / n_rows
 
 

@@ -86,7 +86,7 @@ class Sample:
     >>> from skanchor.datasets import load_demo
     >>> from skanchor._sample.sample import Sample
     >>> X, y = load_demo(return_X_y=True)
-    >>> sample = Sample.admit(X, y)
+    >>> sample = Sample.from_battles(X, y)
     >>> sample.weight.shape
     (4000,)
     """
@@ -102,7 +102,7 @@ class Sample:
     raters: NDArray[np.intp] | None = None
 
     @classmethod
-    def admit(
+    def from_battles(
         cls,
         X: Battles,
         y: ArrayLike,
@@ -157,20 +157,20 @@ class Sample:
                 "at least once."
             )
         outcomes = outcomes.marked(_marked_both_bad(frame))
-        found = find_groups(groups, X, len(encoded))
-        grouped = found.prompts is not None
+        row_groups = find_groups(groups, X, len(encoded))
+        grouped = row_groups.prompts is not None
         if not isinstance(X, Comparisons):
             features = encoded.features_left, encoded.features_right
             check_scales(*features, encoded.feature_names)
             check_table(frame, encoded, outcomes.values, weight, grouped=grouped)
             if sample_weight is None:
                 warn_of_unused_counts(frame)
-        inputs = Inputs.of(X, encoded, found if grouped else None, sample_weight)
+        inputs = Inputs.of(X, encoded, row_groups if grouped else None, sample_weight)
         raters = None
-        if found.raters is not None:
+        if row_groups.raters is not None:
             # On rows of judges the column counts runs, whose verdicts on different
             # prompts are as alike as those of one run.
-            raters = np.where(encoded.is_human & (weight > 0), found.raters, -1)
+            raters = np.where(encoded.is_human & (weight > 0), row_groups.raters, -1)
             size = np.bincount(raters[raters >= 0])
             if size.max(initial=0) > 1:
                 by_rater = effective_number(size) >= FEW_GROUPS
@@ -189,7 +189,7 @@ class Sample:
             encoded,
             outcomes,
             weight,
-            found.prompts,
+            row_groups.prompts,
             inputs,
             raters=raters if inputs.by_rater else None,
         )
@@ -198,9 +198,11 @@ class Sample:
         return len(self.X)
 
     def __getitem__(self, rows: Any) -> Sample:
-        known = {name: getattr(self, name) for name in _BY_ROW}
-        some = {name: own[rows] for name, own in known.items() if own is not None}
-        return replace(self, **some)
+        columns = {name: getattr(self, name) for name in _BY_ROW}
+        chosen = {
+            name: column[rows] for name, column in columns.items() if column is not None
+        }
+        return replace(self, **chosen)
 
     @property
     def times(self) -> Array:
@@ -215,8 +217,8 @@ class Sample:
     def by_source(self, rows: NDArray[np.bool_], values: Any = 1.0) -> Array:
         """Sum of values over some rows of the table, of people and of each judge."""
         at = np.flatnonzero(rows)
-        each = self.times[at] * np.broadcast_to(values, len(self))[at]
-        sums = np.bincount(self.X.judge[at] + 1, each, 1 + len(self.X.judges))
+        of_rows = self.times[at] * np.broadcast_to(values, len(self))[at]
+        sums = np.bincount(self.X.judge[at] + 1, of_rows, 1 + len(self.X.judges))
         return sums.astype(np.float64)
 
     @property
@@ -252,15 +254,15 @@ class Sample:
         """
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
-        found = sha256(repr(labels).encode())
+        digest = sha256(repr(labels).encode())
         for column in (*X.columns, self.y, self.weight, self.groups, self.raters):
             if column is not None:
                 kind = np.dtype(np.int64 if column.dtype.kind in "iu" else column.dtype)
                 # A column of one value is the same in both ways to store it.
                 values = column[:1] if (column == column[:1]).all() else column
-                found.update(repr((column.shape, values.shape, kind.str)).encode())
-                found.update(np.ascontiguousarray(values, dtype=kind).data)
-        return found.hexdigest()
+                digest.update(repr((column.shape, values.shape, kind.str)).encode())
+                digest.update(np.ascontiguousarray(values, dtype=kind).data)
+        return digest.hexdigest()
 
     @property
     def counts(self) -> NDArray[np.bool_]:
@@ -421,12 +423,12 @@ def warn_of_counts(sample: Sample) -> None:
     """
     if sample.groups is not None or is_constant(sample.weight):
         return
-    known = sample.weight[sample.weight > 0]
-    if known.min() < known.max() and (known == np.round(known)).all():
+    positive = sample.weight[sample.weight > 0]
+    if positive.min() < positive.max() and (positive == np.round(positive)).all():
         warn_of_data(
             "weights-like-counts",
             (),
-            f"All weights are whole numbers, up to {known.max():g}, and are read as "
+            f"All weights are whole numbers, up to {positive.max():g}, and are read as "
             "importance: if they count equal rows, errors are too long and item "
             "effects are overlooked. If so, set weights to frequency (on its "
             "BTLRegressor if a method has no such parameter). Otherwise divide them "

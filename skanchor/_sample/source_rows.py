@@ -66,7 +66,7 @@ def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
             old = np.where(cut.involves(X.is_new)[places], 0.0, weight)
             stage = last_stage(learner, pairs, old if old.any() else weight)
             if stage is None:
-                span = replace(span, rest=learner.contrast(pairs))
+                span = replace(span, fixed=learner.contrast(pairs))
             else:
                 span = replace(stage, ridge=old.sum() * stage.ridge)
         spans.append(span)
@@ -106,7 +106,7 @@ def source_rows(
         )
     parts, sources = [], zip(rows_that_count(sample), spans, strict=True)
     for source, ((cut, places), span) in enumerate(sources):
-        fixed = np.broadcast_to(span.rest, len(places))
+        fixed = np.broadcast_to(span.fixed, len(places))
         involves_new = cut.involves(X.is_new)[places]
         for is_new in (False, True):
             chosen = np.flatnonzero(involves_new == is_new)

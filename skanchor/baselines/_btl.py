@@ -276,9 +276,9 @@ class PerJudgeBTL(TwoSteps):
             if self.plug_in_average:
                 # Models that the judge has not met get no score from it.
                 met = X.is_new & (X.appearances(rows.counts) > 0)
-                known = X.with_columns(new_models=tuple(X.models[met].tolist()))
+                with_roles = X.with_columns(new_models=tuple(X.models[met].tolist()))
                 with unheard(BoundWarning):
-                    scores = super()._scores(rows.with_battles(known))
+                    scores = super()._scores(rows.with_battles(with_roles))
                 scores = np.where(X.is_new & ~met, np.nan, scores)
             else:
                 # A BTL score is in judge logits; division by c_m gives human logits. A
@@ -287,10 +287,12 @@ class PerJudgeBTL(TwoSteps):
                 scores = scores / slope if slope else 0.0 * scores
             by_judge.append(np.clip(scores, -SCORE_BOUND, SCORE_BOUND))
         # Mean over the judges that give a finite score, NaN where none does.
-        found = np.array(by_judge)
-        known = np.isfinite(found)
+        scores_by_judge = np.array(by_judge)
+        with_roles = np.isfinite(scores_by_judge)
         with np.errstate(invalid="ignore"):
-            mean = np.where(known, found, 0.0).sum(axis=0) / known.sum(axis=0)
+            mean = np.where(with_roles, scores_by_judge, 0.0).sum(
+                axis=0
+            ) / with_roles.sum(axis=0)
         return np.where(X.is_new, mean, X.scores)
 
 

@@ -93,18 +93,18 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
         X = sample.X
         if start is None:
             # The two-step plug-in, from which the joint likelihood is maximised.
-            known = placed(self._fit_judges(sample, None))
+            plug_in = placed(self._fit_judges(sample, None))
         else:
             self._fit_votes(sample, start)
             self.calibrator_ = start.calibrator_
-            known = sample.with_battles(start._annotate(X))
+            plug_in = sample.with_battles(start._annotate(X))
         learners = list(self.calibrator_.biases_.values())
         if any(linearity(learner) != "fixed" for learner in learners):
             raise BattlesError(
                 f"{type(self).__name__} needs biases that are linear in their "
                 f"coefficients, such as LinearBias, got {learners}."
             )
-        stages = PipelineFit.of(known, self.calibrator_)
+        stages = PipelineFit.of(plug_in, self.calibrator_)
         sources, first, layout = stages.sources, stages.fit, stages.layout
         if not self._has_votes:
             sources = [rows for rows in sources if rows.source != PEOPLE]
@@ -247,8 +247,8 @@ class Oracle(Baseline, RankingEstimator):
         old, judges, truth = X.models[~X.is_new].tolist(), X.judges.tolist(), self.truth
         needed = {"scores": old, "sensitivities": judges, "bias": judges}
         for name, labels in needed.items():
-            known = () if truth is None else truth.get(name, ())
-            lacking = [label for label in labels if label not in known]
+            true_labels = () if truth is None else truth.get(name, ())
+            lacking = [label for label in labels if label not in true_labels]
             if lacking:
                 raise BattlesError(
                     f"Oracle needs truth= with {list(needed)}, as in "

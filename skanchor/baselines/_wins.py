@@ -67,8 +67,8 @@ class RankOnly(OfVotes, RankOnlyEstimator):
 
             scores[model] = brentq(excess, -40.0, 40.0, xtol=1e-12)
         new_models = tuple(self.new_models_.tolist())
-        known = scores.reindex(X.models).to_numpy()
-        return X.with_columns(scores=known, new_models=new_models)
+        ranked = scores.reindex(X.models).to_numpy()
+        return X.with_columns(scores=ranked, new_models=new_models)
 
 
 class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
@@ -263,8 +263,8 @@ class SoftElo(OfVotes, ScoreEstimator):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._features = self.margin == "features"
-        known = self._fit_votes(self._admit(sample), start)
-        X, y = known.X, known.y
+        voted = self._fit_votes(self._admit(sample), start)
+        X, y = voted.X, voted.y
         judged, margins = ~X.is_human, 2.0 * y - 1.0
         if self._features and not len(X.feature_names):
             raise BattlesError("margin='features' needs features of the responses.")
@@ -272,11 +272,11 @@ class SoftElo(OfVotes, ScoreEstimator):
             margins = (X.features_left - X.features_right).mean(axis=1)
         else:
             # Of a vote: the mean verdict on its pair, NaN where there is none.
-            wins = wins_of(known, judged & ~X.involves_new)
+            wins = wins_of(voted, judged & ~X.involves_new)
             with np.errstate(invalid="ignore"):
                 means = 2.0 * wins / (wins + wins.T) - 1.0
             margins = np.where(judged, margins, means[X.left, X.right])
-        votes = known.counts & X.is_human & ~X.involves_new & (y != 0.5)
+        votes = voted.counts & X.is_human & ~X.involves_new & (y != 0.5)
         # A margin of zero says nothing about the slope.
         rows = votes & np.isfinite(margins) & (margins != 0)
         if not rows.any():
@@ -284,14 +284,14 @@ class SoftElo(OfVotes, ScoreEstimator):
                 "No vote that is not a tie has a margin: it needs verdicts on the same "
                 "two models, with margin='features' features of its own."
             )
-        fit = fit_logistic(margins[rows, None], y[rows], known.weight[rows])
+        fit = fit_logistic(margins[rows, None], y[rows], voted.weight[rows])
         self.slope_ = float(fit.coef[0])
-        is_arrival = known.counts & judged & X.involves_new
+        is_arrival = voted.counts & judged & X.involves_new
         wins = np.where(is_arrival, expit(self.slope_ * margins), y)
         # Soft wins are as if by people without a bias.
         X = X.with_columns(sensitivities=np.ones(len(X.judges)))
-        soft = placed(with_outcomes(known.with_battles(X), wins))
-        self._conclude(known, soft.X.learned_scores())
+        soft = placed(with_outcomes(voted.with_battles(X), wins))
+        self._conclude(voted, soft.X.learned_scores())
 
 
 class ConformalRanking(AroundMethod, ScoreEstimator):

@@ -240,8 +240,8 @@ class StagedLearner(PairsLearner):
         """
         check_is_fitted(self, "coef_")
         columns = self._columns(pairs.left) - self._columns(pairs.right)
-        rest = self._rest(pairs.left) - self._rest(pairs.right)
-        return LastStage(columns, self._ridge, self.coef_, rest)
+        fixed = self._rest(pairs.left) - self._rest(pairs.right)
+        return LastStage(columns, self._ridge, self.coef_, fixed)
 
     def psi(self, features: Array) -> Array:
         """Bias of single responses.

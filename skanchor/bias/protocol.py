@@ -154,7 +154,7 @@ def linearity(learner: Any) -> Literal["fixed", "learned", "none"]:
 class LastStage:
     """The part of a fitted psi that is linear in its coefficients.
 
-    The contrast of psi is ``columns @ coef + rest``.
+    The contrast of psi is ``columns @ coef + fixed``.
 
     Attributes
     ----------
@@ -164,14 +164,14 @@ class LastStage:
         Diagonal of the ridge penalty, beside the mean weighted loss.
     coef : ndarray of shape (n_columns,)
         Coefficients.
-    rest : ndarray of shape (n_rows,) or float
+    fixed : ndarray of shape (n_rows,) or float
         Contrasts of the other part, which is held fixed.
     """
 
     columns: Array
     ridge: Array
     coef: Array
-    rest: Array | float = 0.0
+    fixed: Array | float = 0.0
 
 
 def last_stage(learner: Any, pairs: FeaturePairs, weight: Array) -> LastStage | None:

@@ -94,7 +94,7 @@ def bootstrap(
     check_whole("n_resamples", n_resamples, 2)
     with WarningLog() as log:
         # Prompts are drawn, or rows, and raters are not.
-        sample = Sample.admit(X, y, sample_weight, groups).without_raters()
+        sample = Sample.from_battles(X, y, sample_weight, groups).without_raters()
         sample = RowRules.of(method).apply(sample)
     log.issue()
     # Outcomes are encoded in [0, 1] by now, whatever their labels were.
@@ -116,22 +116,22 @@ def bootstrap(
     )
     is_new, values = fitted.result_.is_new, fitted.result_.all_scores.to_numpy(float)
     replicates = np.concatenate(blocks)
-    found = BootstrapResult(fitted, fitted.models_, is_new, values, replicates)
+    result = BootstrapResult(fitted, fitted.models_, is_new, values, replicates)
     name = type(method).__name__
-    if n_resamples - found.failed < 2:
+    if n_resamples - result.failed < 2:
         raise ValueError(
             f"{name} could not be fitted on any of {n_resamples} resamples; some model "
             "or judge has too few rows."
         )
-    if found.failed:
+    if result.failed:
         warn_of_data(
             "failed-resamples",
             (),
-            f"{name} could not be fitted on {found.failed} of {n_resamples} resamples, "
-            "which lack a model or a judge or leave the models unconnected. They are "
-            "left out of the intervals.",
+            f"{name} could not be fitted on {result.failed} of {n_resamples} "
+            "resamples, which lack a model or a judge or leave the models "
+            "unconnected. They are left out of the intervals.",
         )
-    return found
+    return result
 
 
 def _run_block(

@@ -177,8 +177,8 @@ class BootstrapRanking(RankingResult):
         level: float,
     ) -> tuple[Array, Array]:
         """Limits of scores, or of their differences, from quantiles of the refits."""
-        each = np.eye(len(self.models))
-        targets = each[:, first] - (0.0 if second is None else each[:, second])
+        unit = np.eye(len(self.models))
+        targets = unit[:, first] - (0.0 if second is None else unit[:, second])
         low, high = self.refits.limits(targets, level, self.kind)
         # A target that includes an unbounded score has an infinite interval.
         is_open = (targets[self.unbounded] != 0).any(axis=0)

@@ -85,13 +85,13 @@ class DifferenceErrors:
         copy = np.repeat(np.arange(len(rows)), self._times[rows])
         total = np.bincount(copy, influence).astype(np.float64)
         judged = self._in_parts(total, rows)
-        X, known = self.sample.X, debiaser.solution_.item_errors
+        X, item_errors = self.sample.X, debiaser.solution_.item_errors
         items = np.zeros((len(X.judges), len(X.models)))
-        if known.size:
+        if item_errors.size:
             judges = positions(debiaser.judges_, X.judges)
             models = positions(debiaser.models_, X.models)
             target = debiaser.models_.tolist().index(model)
-            items[np.ix_(judges, models)] = known[..., target]
+            items[np.ix_(judges, models)] = item_errors[..., target]
         human = self._of_votes[:, X.models.tolist().index(model)]
         # Reported errors may be larger: where judges disagree about the model, by the
         # inflation of the item part, or where errors allow for raters.

@@ -156,7 +156,7 @@ def _studied(
             "whose features a Pipeline makes: transform the table first."
         )
     with WarningLog() as log:
-        sample = Sample.admit(X, y, sample_weight, groups)
+        sample = Sample.from_battles(X, y, sample_weight, groups)
         rules = RowRules.of(estimator)
         if not rules.counts:
             warn_of_counts(sample)
@@ -206,10 +206,10 @@ def _left_out(
         )
     jobs, words = [(study, level, one, errors) for one in models], "models left out"
     done = run_plan(_row, jobs, n_jobs=n_jobs, verbose=verbose, description=words)
-    rows, parts, found = zip(*done, strict=True)
+    rows, parts, warned = zip(*done, strict=True)
     # Fits of nearly the same rows warn of the same: each warning is issued once.
     with WarningLog() as log:
-        by_model = dict(zip(models, found, strict=True))
+        by_model = dict(zip(models, warned, strict=True))
         warn_of_parts(by_model, "Leaving out models {}", issued)
     log.issue()
     return pd.DataFrame(list(rows), pd.Index(models, name="model")), list(parts)
@@ -225,9 +225,9 @@ def _row(
     # arrival rows. Code -1 of an unknown model reads the last entry.
     usable, code = np.append(voted, False), X.models.tolist().index(model)
     involved = (X.left == code) | (X.right == code)
-    kept = usable[X.left] & usable[X.right] & sample.counts
-    at = np.flatnonzero(kept & ~(X.is_human & involved))
-    fitted, found = _fitted(study, model, at)
+    remaining = usable[X.left] & usable[X.right] & sample.counts
+    at = np.flatnonzero(remaining & ~(X.is_human & involved))
+    fitted, warned = _fitted(study, model, at)
     with WarningLog():
         # Human scores of the other models alone; the fit above has warned already.
         # Near a fit of nearly the same votes, no errors are estimated.
@@ -269,7 +269,7 @@ def _row(
     parts = {}
     if errors is not None:
         parts = errors.parts(fitted, model, at, row["true_error"])
-    return row, parts, found
+    return row, parts, warned
 
 
 def _fitted(
@@ -292,11 +292,11 @@ def _fitted(
     ):
         warnings.simplefilter("always")
         # Outcomes are encoded in [0, 1] by now, whatever their labels were.
-        given = {"sample_weight": chosen.weight, "groups": chosen.row_groups}
-        given = {step + name: values for name, values in given.items()}
-        fitted.fit(battles, chosen.y, **given)
-    found = [each.message for each in issued if isinstance(each.message, Warning)]
-    return fitted if study.table is None else fitted[-1], found
+        arguments = {"sample_weight": chosen.weight, "groups": chosen.row_groups}
+        arguments = {step + name: values for name, values in arguments.items()}
+        fitted.fit(battles, chosen.y, **arguments)
+    warned = [one.message for one in issued if isinstance(one.message, Warning)]
+    return fitted if study.table is None else fitted[-1], warned
 
 
 def check_intervals(

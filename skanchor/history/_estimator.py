@@ -260,7 +260,7 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         check_fingerprints(self.fingerprints_, fingerprints)
         fingerprints = {**self.fingerprints_, **(fingerprints or {})}
-        state, late = self.state_, (X, y, sample_weight, groups)
+        state, new_rows = self.state_, (X, y, sample_weight, groups)
         if past is None and state.counts is None:
             what = "weights" if state.n_groups is None else "groups"
             what = "features" if state.features else what
@@ -269,12 +269,12 @@ class AnchorHistory(BaseEstimator):
                 "counts: it must be fitted on all rows. Give the rows of the history, "
                 "too, as past (in a command: --past FILE)."
             )
-        rows, labels = None if past is None else join_rows(past, late), None
+        rows, labels = None if past is None else join_rows(past, new_rows), None
         with WarningLog() as log:
-            added, _ = admit_rows(self._rules, late, are_stored=rows is not None)
+            added, _ = admit_rows(self._rules, new_rows, are_stored=rows is not None)
             if rows is not None:
                 # What is said of all rows is said of these.
-                log.found.clear()
+                log.warnings.clear()
                 sample, labels = admit_rows(self._rules, rows)
             elif state.counts is not None:
                 sample = state.counts.with_rows(added)
@@ -447,16 +447,16 @@ class AnchorHistory(BaseEstimator):
         """
         again = "AnchorHistory().fit(X, y).save(path), or skanchor history build."
         try:
-            found = read_archive(path)
+            archive = read_archive(path)
         except ValueError as error:
             raise BattlesError(f"{error} Build it again: {again}") from None
         try:
-            state, anchor = unpacked_history(found)
+            state, anchor = unpacked_history(archive)
             history = cls(anchor).with_state(state)
         except Exception as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "
                 f"({type(error).__name__}: {error}). Build it again: {again}"
             ) from None
-        history.checksum_ = found.checksum
+        history.checksum_ = archive.checksum
         return history

@@ -204,9 +204,9 @@ def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any
             _expect(content == name, name)
             _expect(arrays[name].dtype.kind in _DECLARED.get(number, _NUMBERS), name)
         return arrays[name]
-    known = (bool, int, float, str) if kind is Any else (kind,)
+    types = (bool, int, float, str) if kind is Any else (kind,)
     is_whole = kind is float and type(content) is int
-    _expect(is_whole or type(content) in known, name)
+    _expect(is_whole or type(content) in types, name)
     return content
 
 
@@ -266,10 +266,10 @@ def _check_shapes(state: HistoryState, arrays: dict[str, Any]) -> None:
         numbers = re.findall(r"\d+", name)
         axes = _AXES[re.sub(r"\d+", "*", name.removeprefix("state."))]
         _expect(len(axes) == values.ndim, name)
-        for axis, found in zip(axes, values.shape, strict=True):
+        for axis, length in zip(axes, values.shape, strict=True):
             key = axis if axis in sizes else (name.rpartition(".")[0], axis)
-            size = sizes.setdefault(key, found)
-            _expect(found == (size[int(numbers[0])] if np.ndim(size) else size), name)
+            size = sizes.setdefault(key, length)
+            _expect(length == (size[int(numbers[0])] if np.ndim(size) else size), name)
 
 
 def _expect(is_met: Any, name: Any) -> None:

@@ -39,15 +39,15 @@ def judge_fingerprint(*parts: str) -> str:
 
 
 def check_fingerprints(
-    known: Mapping[Any, str], given: Mapping[Any, str] | None
+    stored: Mapping[Any, str], fingerprints: Mapping[Any, str] | None
 ) -> None:
     """Refuse judges that have changed since the history was fitted.
 
     Parameters
     ----------
-    known : mapping
+    stored : mapping
         Fingerprints in the history, by judge.
-    given : mapping or None
+    fingerprints : mapping or None
         Fingerprints of the judges of arrivals. None skips the check, with a warning
         where the history has fingerprints.
 
@@ -56,16 +56,18 @@ def check_fingerprints(
     BattlesError
         If the fingerprint of a judge has changed.
     """
-    if given is None:
-        if known:
+    if fingerprints is None:
+        if stored:
             message = (
-                f"The history has fingerprints of judges {list(known)[:5]}, and "
+                f"The history has fingerprints of judges {list(stored)[:5]}, and "
                 "none was given here, so nothing shows whether a judge has "
                 "changed."
             )
-            warn(DataWarning(message, code="no-fingerprints", subject=known))
+            warn(DataWarning(message, code="no-fingerprints", subject=stored))
         return
-    changed = [one for one in known if given.get(one, known[one]) != known[one]]
+    changed = [
+        one for one in stored if fingerprints.get(one, stored[one]) != stored[one]
+    ]
     if changed:
         raise BattlesError(
             f"Judges {changed[:5]} have changed since the history was fitted: their "
@@ -74,7 +76,7 @@ def check_fingerprints(
             "a new name, or leave its rows out. Without fingerprints nothing is "
             "compared."
         )
-    unknown = [judge for judge in given if judge not in known]
+    unknown = [judge for judge in fingerprints if judge not in stored]
     if unknown:
         message = (
             f"The history has no fingerprint of judges {unknown[:5]}, so it is "

@@ -71,18 +71,18 @@ def place(
     are_stored = state.n_groups is not None
     sample, labels = admit_rows(rules, rows, are_stored=are_stored, lists_rows=True)
     codes = group_codes(labels, are_stored=are_stored)
-    known = None if codes is None else state.folds_of(codes)
+    old_folds = None if codes is None else state.folds_of(codes)
     sample = sample.in_units(state.unit)
     admitted = admit_arrivals(sample, state)
     state.compare_grades(admitted)
-    plans = arrival_plans(cv, admitted, state.repeats, random_state, known)
+    plans = arrival_plans(cv, admitted, state.repeats, random_state, old_folds)
 
     def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
         full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
         # Sums over the arrivals are added to those of the history.
-        X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
-        late = FitSums.of(known.fit, known.sources, X.order, noise)
-        sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
+        X, old_folds, noise = full.chain.X, full.chain.fit, state.sums.noise
+        new_sums = FitSums.of(old_folds.fit, old_folds.sources, X.order, noise)
+        sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + new_sums
         return assemble(full, folds, influence, sums, state.check, plans), full
 
     # New models that their rows do not determine are left out of the scores of the
@@ -128,8 +128,10 @@ def _fit_arrivals(
     # The weights have the columns of the biases, and the ridges of the history.
     ridge, functions = np.diag(placed.prior), []
     for source, learner in enumerate([None, *state.learners]):
-        own = ridge[layout.span(source)]
-        functions.append(WeightFunctions(learner if len(own) else None, own))
+        of_source = ridge[layout.span(source)]
+        functions.append(
+            WeightFunctions(learner if len(of_source) else None, of_source)
+        )
     solution = Solution(
         Information.of(fit, placed.grams.items(), placed.prior),
         placed.grams,
@@ -151,5 +153,5 @@ def _fit_arrivals(
     for number, one in zip(numbers, placed.folds, strict=True):
         with located(f"Fold {number}"), WarningLog() as log:
             warn_of_fold(one.weights, X.models)
-        done.append(replace(one, warnings=log.found))
+        done.append(replace(one, warnings=log.warnings))
     return full, *collect_folds(full, plans, done)

@@ -75,12 +75,12 @@ def admit_rows(
                 )
                 code = "history-without-groups"
                 warn(DataWarning(message, code=code, subject=[PROMPT_COLUMN]))
-    found = find_groups(groups, X, len(X))
-    sample = Sample.admit(X, y, sample_weight, found)
+    row_groups = find_groups(groups, X, len(X))
+    sample = Sample.from_battles(X, y, sample_weight, row_groups)
     if sample.raters is not None:
         sample = sample.without_raters()
         warn_of_raters(sample.inputs.n_raters)
-    return rules.apply(sample, lists_rows=lists_rows), found.labels
+    return rules.apply(sample, lists_rows=lists_rows), row_groups.labels
 
 
 def warn_of_raters(number: int) -> None:
@@ -103,7 +103,7 @@ def warn_of_features(names: Sequence[str]) -> None:
         warn(DataWarning(message, code="unused-features", subject=names))
 
 
-def admit_arrivals(sample: Sample, known: HistoryState) -> Sample:
+def admit_arrivals(sample: Sample, state: HistoryState) -> Sample:
     """Decide the roles of models, and admit the rows that a history can use.
 
     Every model that the history does not know is new.
@@ -112,7 +112,7 @@ def admit_arrivals(sample: Sample, known: HistoryState) -> Sample:
     ----------
     sample : Sample
         All rows that the user gave.
-    known : HistoryState
+    state : HistoryState
         The history. Models that it has left out are neither opponents nor new.
 
     Returns
@@ -127,7 +127,7 @@ def admit_arrivals(sample: Sample, known: HistoryState) -> Sample:
         If there is no new model, if a new model has no admitted row, or if a feature is
         missing.
     """
-    X, names = sample.X, known.features
+    X, names = sample.X, state.features
     missing = [name for name in names if name not in X.feature_names]
     if missing and not X.is_human.all():
         raise BattlesError(
@@ -137,7 +137,7 @@ def admit_arrivals(sample: Sample, known: HistoryState) -> Sample:
         )
     warn_of_features([name for name in X.feature_names if name not in names])
     X = X.with_features(names)
-    historical = np.concatenate([known.models, known.lost])
+    historical = np.concatenate([state.models, state.lost])
     active = X.is_usable & (sample.weight > 0)
     seen = X.models[X.appearances(active) > 0]
     new = seen[~is_in(seen, historical.tolist())]
@@ -159,17 +159,17 @@ def admit_arrivals(sample: Sample, known: HistoryState) -> Sample:
     sample = replace(sample.weighted(np.where(past, 0.0, sample.weight)), inputs=inputs)
     verdicts = active & ~past & (X.judge >= 0)
     counts = np.bincount(X.judge[verdicts], minlength=len(X.judges))
-    strange = ~is_in(X.judges, known.judges.tolist()) & (counts > 0)
+    strange = ~is_in(X.judges, state.judges.tolist()) & (counts > 0)
     if strange.any():
         message = (
             "The history does not know the judges "
-            f"{X.judges[strange].tolist()[:5]} (it knows {known.judges.tolist()[:10]});"
+            f"{X.judges[strange].tolist()[:5]} (it knows {state.judges.tolist()[:10]});"
             f" their rows are left out: {counts[strange].sum()}."
         )
         warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
     # Rows with other models or judges than these become unusable.
-    models, _ = sorted_labels([known.models, new], "model_a and model_b")
-    admitted = X.relabel(models, known.judges)
+    models, _ = sorted_labels([state.models, new], "model_a and model_b")
+    admitted = X.relabel(models, state.judges)
     used = admitted.is_usable & (sample.weight > 0)
     lonely = admitted.is_new & (admitted.appearances(used) == 0)
     if lonely.any():
@@ -181,29 +181,32 @@ def admit_arrivals(sample: Sample, known: HistoryState) -> Sample:
     return sample.with_battles(admitted)
 
 
-def join_rows(past: Any, late: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+def join_rows(past: Any, new_rows: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
     """Concatenate two tuples of (X, y, sample_weight, groups).
 
     The last two may be missing in the first. A missing weight counts as one.
     """
     past = (*past, *(None, AUTO)[len(past) - 2 :])
-    frames = [as_frame(part[0]) for part in (past, late)]
+    frames = [as_frame(part[0]) for part in (past, new_rows)]
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
     tables = [frame.to_pandas() for frame in frames if frame is not None]
-    y = [Outcomes.encode(part[1], named=True).values for part in (past, late)]
+    y = [Outcomes.encode(part[1], named=True).values for part in (past, new_rows)]
     weight, groups = None, past[3]
-    if past[2] is not None or late[2] is not None:
-        given = zip(tables, (past[2], late[2]), strict=True)
+    if past[2] is not None or new_rows[2] is not None:
+        outcomes = zip(tables, (past[2], new_rows[2]), strict=True)
         weight = np.concatenate(
-            [np.ones(len(table)) if w is None else np.asarray(w) for table, w in given]
+            [
+                np.ones(len(table)) if w is None else np.asarray(w)
+                for table, w in outcomes
+            ]
         )
-    named = [part[3] is None or isinstance(part[3], str) for part in (past, late)]
+    named = [part[3] is None or isinstance(part[3], str) for part in (past, new_rows)]
     if not any(named):
         groups = np.concatenate(
-            [np.asarray(part[3], dtype=object) for part in (past, late)]
+            [np.asarray(part[3], dtype=object) for part in (past, new_rows)]
         )
-    elif not all(named) or past[3] != late[3]:
+    elif not all(named) or past[3] != new_rows[3]:
         raise BattlesError(
             "Old and new rows need groups of one kind: none, those of a column that "
             "both have, or labels of all rows."
@@ -254,7 +257,7 @@ def arrival_plans(
     sample: Sample,
     sizes: Sequence[int],
     random_state: Any,
-    known: NDArray[np.intp] | None,
+    old_folds: NDArray[np.intp] | None,
 ) -> list[FoldPlan]:
     """Folds of arrivals in each repeat: those given, or drawn ones.
 
@@ -270,7 +273,7 @@ def arrival_plans(
         Number of folds of each repeat of the history.
     random_state : int, RandomState or None
         Seed, which is left as it is.
-    known : ndarray of shape (n_repeats, n_groups) or None
+    old_folds : ndarray of shape (n_repeats, n_groups) or None
         Fold of each group that the history has rows of, -1 for others.
 
     Returns
@@ -284,9 +287,9 @@ def arrival_plans(
     """
     stays = np.full((len(sizes), len(sample)), -1)
     used, groups = np.flatnonzero(sample.counts), np.arange(len(sample))
-    if sample.groups is not None and known is not None:
+    if sample.groups is not None and old_folds is not None:
         groups = sample.groups
-        stays[:, used] = known[:, groups[used]]
+        stays[:, used] = old_folds[:, groups[used]]
     if cv is not None:
         plans = make_plans(cv, len(sizes), sample, deepcopy(random_state))
         if [len(plan) for plan in plans] != list(sizes):
@@ -304,16 +307,16 @@ def arrival_plans(
                 )
         return plans
     # The groups that a history knows are the same in each repeat.
-    rest = sample.weighted(np.where(stays[0] < 0, sample.weight, 0.0))
-    units, unit = np.unique(groups[rest.counts], return_inverse=True)
+    others = sample.weighted(np.where(stays[0] < 0, sample.weight, 0.0))
+    units, unit = np.unique(groups[others.counts], return_inverse=True)
     plans = []
     for repeat, (n_folds, fold) in enumerate(zip(sizes, stays, strict=True)):
         seed = deepcopy(random_state)
         if len(units) >= n_folds:
-            drawn = make_plans(n_folds, repeat + 1, rest, seed)[repeat].fold
-            fold[rest.counts] = drawn[rest.counts]
+            drawn = make_plans(n_folds, repeat + 1, others, seed)[repeat].fold
+            fold[others.counts] = drawn[others.counts]
         else:
             # There are fewer units than folds, which a pipeline refuses.
-            fold[rest.counts] = check_random_state(seed).permutation(n_folds)[unit]
+            fold[others.counts] = check_random_state(seed).permutation(n_folds)[unit]
         plans.append(FoldPlan(fold, n_folds))
     return plans

@@ -92,10 +92,10 @@ class RowCounts:
         sides = {"model_a": self.models[left], "model_b": self.models[right]}
         return pd.DataFrame({**sides, "judge": names[judge], "shown_first": shown})
 
-    def with_rows(self, late: Sample) -> Sample:
+    def with_rows(self, new_rows: Sample) -> Sample:
         """Sample of these rows and of new ones, equal ones counted."""
-        warn_of_features(late.X.feature_names)
-        more = RowCounts.of(late.without_features())
+        warn_of_features(new_rows.X.feature_names)
+        more = RowCounts.of(new_rows.without_features())
         if more is None:
             raise BattlesError(
                 "The history was fitted without groups and weights, so that rows that "
@@ -104,7 +104,7 @@ class RowCounts:
         table = pd.concat([self.table(), more.table()], ignore_index=True)
         outcomes = np.append(self.outcomes, more.outcomes)
         number = np.append(self.counts, more.counts)
-        return Sample.admit(table, outcomes, number).counted()
+        return Sample.from_battles(table, outcomes, number).counted()
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,9 +316,9 @@ class HistoryState:
         folds = np.full((len(self.repeats), len(codes)), -1)
         groups = iter(self.fits.groups or ())
         for repeat, n_folds in enumerate(self.repeats):
-            for fold, known in zip(range(n_folds), groups, strict=False):
-                at = known.codes.searchsorted(codes)
-                folds[repeat][np.append(known.codes, -2)[at] == codes] = fold
+            for fold, codes_of_fold in zip(range(n_folds), groups, strict=False):
+                at = codes_of_fold.codes.searchsorted(codes)
+                folds[repeat][np.append(codes_of_fold.codes, -2)[at] == codes] = fold
         return folds
 
     def compare_grades(self, admitted: Sample) -> None:

@@ -69,8 +69,8 @@ class Part:
             )
             groups = [one.id for one in self.rows.row_groups]
             how: dict[str, Any] = {"columns": columns, "use_threads": False}
-            found = file.iter_batches(size, groups, **how)
-            yield from (pa.table(batch) for batch in found if len(batch))
+            batches = file.iter_batches(size, groups, **how)
+            yield from (pa.table(batch) for batch in batches if len(batch))
 
 
 @contextmanager
@@ -79,10 +79,10 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, OSError) as error:
-        said = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0]
         raise BattlesError(
             f"{name} cannot be read as Parquet, or has changed while it was read: "
-            f"{said}"
+            f"{reason}"
         ) from error
 
 
@@ -157,9 +157,9 @@ def _check_alike(schemas: Sequence[tuple[str, pa.Schema]]) -> None:
         {field.name: str(_plain(field.type)).removeprefix("large_") for field in schema}
         for _, schema in schemas
     ]
-    for (name, _), own in zip(schemas, kinds, strict=True):
-        for column, _ in sorted(own.items() ^ kinds[0].items()):
-            one, other = (each.get(column, "missing") for each in (kinds[0], own))
+    for (name, _), kind in zip(schemas, kinds, strict=True):
+        for column, _ in sorted(kind.items() ^ kinds[0].items()):
+            one, other = (types.get(column, "missing") for types in (kinds[0], kind))
             raise BattlesError(
                 f"Column {column!r} is {one} in {schemas[0][0]} and {other} in {name}: "
                 "all parts of a data set need the same columns of the same types. "
@@ -219,8 +219,10 @@ class Columns:
         features = {}
         for stem in feature_stems(nw.from_native(X, eager_only=True)):
             sides = [stem + side for side in ("_a", "_b")]
-            own = [names.get(s) or names[s.removeprefix(DECLARED)] for s in sides]
-            features[without_declaration(stem)] = own
+            side_names = [
+                names.get(s) or names[s.removeprefix(DECLARED)] for s in sides
+            ]
+            features[without_declaration(stem)] = side_names
         keys = {name: names[name] for name in KEYS if name in names}
         keys |= {"winner": names[outcome]} | ({COUNT: counts} if counts else {})
         return cls(keys, features, groups)
@@ -229,8 +231,8 @@ class Columns:
     def all(self) -> list[str]:
         """All columns that are read of every row."""
         sides = [side for pair in self.features.values() for side in pair]
-        own = [self.groups] if self.groups else []
-        return list(dict.fromkeys([*self.keys.values(), *sides, *own]))
+        group_column = [self.groups] if self.groups else []
+        return list(dict.fromkeys([*self.keys.values(), *sides, *group_column]))
 
 
 def group_by(parts: Sequence[Part], keys: Mapping[str, str]) -> pa.Table:
@@ -248,7 +250,7 @@ def group_by(parts: Sequence[Part], keys: Mapping[str, str]) -> pa.Table:
     pyarrow.Table
         With the column ``number``, in any order.
     """
-    read, found = list(dict.fromkeys(keys.values())), []
+    read, tables = list(dict.fromkeys(keys.values())), []
     for part in parts:
         for rows in part.batches(read, COUNTED):
             columns = {
@@ -256,22 +258,22 @@ def group_by(parts: Sequence[Part], keys: Mapping[str, str]) -> pa.Table:
                 for name, column in keys.items()
             }
             columns[NUMBER] = np.ones(len(rows), dtype=np.int64)
-            found.append(_summed(pa.table(columns)))
+            tables.append(_summed(pa.table(columns)))
             # Kinds of rows that recur are put together before they take much memory.
-            if sum(map(len, found)) > 2 * len(found[0]) + MOST_KINDS:
-                found = [_summed(pa.concat_tables(found))]
+            if sum(map(len, tables)) > 2 * len(tables[0]) + MOST_KINDS:
+                tables = [_summed(pa.concat_tables(tables))]
     release_memory()
-    return _summed(pa.concat_tables(found))
+    return _summed(pa.concat_tables(tables))
 
 
 def _summed(rows: pa.Table) -> pa.Table:
     """Rows that are equal but for their number, put together."""
     names = [name for name in rows.column_names if name != NUMBER]
     try:
-        found = rows.group_by(names, use_threads=False).aggregate([(NUMBER, "sum")])
+        table = rows.group_by(names, use_threads=False).aggregate([(NUMBER, "sum")])
     except pa.ArrowNotImplementedError as error:
         raise BattlesError(
             f"One of the columns {names} has values that cannot be counted "
             f"({str(error)[:200]}). Convert it to text or numbers."
         ) from None
-    return found.rename_columns({f"{NUMBER}_sum": NUMBER})
+    return table.rename_columns({f"{NUMBER}_sum": NUMBER})

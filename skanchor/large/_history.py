@@ -132,8 +132,8 @@ def fit_history(
                 "rows are in memory."
             )
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
-            some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
-            warn_of_unused_counts(as_frame(some))
+            first_rows = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
+            warn_of_unused_counts(as_frame(first_rows))
         table = group_by(parts, names.keys)
         table = table.sort_by([(key, "ascending") for key in names.keys])
         cells = _in_roles(table, names, rules, human)
@@ -148,8 +148,8 @@ def fit_history(
             samples = _drawn(reader, passes, sample_rows)
             with limited_threads(1):
                 state, plans = fit_rows(settings, *samples, reader, passes)
-            known = tuple((fingerprints or {}).items())
-            state = replace(state, fingerprints=known)
+            fingerprint_items = tuple((fingerprints or {}).items())
+            state = replace(state, fingerprints=fingerprint_items)
             history.with_state(state, plans)
     log.issue()
     return history
@@ -162,9 +162,9 @@ def _in_roles(table: pa.Table, names: Columns, rules: RowRules, human: Any) -> S
     X, y = split_battles(table.select(keys), human=human)
     if COUNT in names.keys:
         counts = pc.cast(table[COUNT], pa.float64()).to_numpy()
-        sample = Sample.admit(X, y, number * counts, None).counted()
+        sample = Sample.from_battles(X, y, number * counts, None).counted()
     else:
-        sample = Sample.admit(X, y, None, None)
+        sample = Sample.from_battles(X, y, None, None)
         sample = replace(sample, weight=number, multiplicity=number)
     sample = treat_ties(sample, drop=rules.drops_ties)
     X = sample.X
@@ -189,18 +189,18 @@ def _group_column(
     """Column of the groups; warn of raters whom errors do not allow for."""
     if groups != grouping.AUTO:
         return groups
-    own = {new: old for old, new in columns.items()}
-    found: dict[str, tuple[str, int]] = {}
+    old_names = {new: old for old, new in columns.items()}
+    types: dict[str, tuple[str, int]] = {}
     for name in (grouping.RATER_COLUMN, grouping.PROMPT_COLUMN):
-        column = own.get(name, name)
+        column = old_names.get(name, name)
         if column in schema.names:
             values = group_by(parts, {"value": column})
             values = values.filter(pc.is_valid(values["value"]))
             if len(values) and pc.max(values["number"]).as_py() > 1:
-                found[name] = column, len(values)
-    if grouping.RATER_COLUMN in found:
-        warn_of_raters(found[grouping.RATER_COLUMN][1])
-    prompts, n_prompts = found.get(grouping.PROMPT_COLUMN, (None, 0))
+                types[name] = column, len(values)
+    if grouping.RATER_COLUMN in types:
+        warn_of_raters(types[grouping.RATER_COLUMN][1])
+    prompts, n_prompts = types.get(grouping.PROMPT_COLUMN, (None, 0))
     if 0 < n_prompts < grouping.FEW_GROUPS:
         grouping.warn_of_few_prompts(n_prompts)
         return None
@@ -233,13 +233,13 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     # Hardly ever are fewer drawn than are wanted; of more, those with least draws stay.
     most = wanted + 4.0 * np.sqrt(wanted) + 4.0 * (wanted > 0)
     shares = most / np.maximum(number, 1)
-    found = Batch.joined(passes.run(sample, reader, shares)["rows"])
-    draws = pd.Series(reader.draw(found.unit, 0)).groupby(found.cell)
+    batch = Batch.joined(passes.run(sample, reader, shares)["rows"])
+    draws = pd.Series(reader.draw(batch.unit, 0)).groupby(batch.cell)
     rank = draws.rank(method="first").to_numpy()
-    found = found.rows(rank <= wanted[found.cell])
+    batch = batch.rows(rank <= wanted[batch.cell])
     none = np.zeros((len(votes), len(reader.columns.features)))
     of_votes = Batch(votes, votes, none, none)
-    rows = Batch.joined([found.rows(judge[found.cell] >= 0), of_votes])
+    rows = Batch.joined([batch.rows(judge[batch.cell] >= 0), of_votes])
     # The rows of a cell stand for all of it.
     size = np.bincount(rows.cell, minlength=len(number))
     number = (number / np.maximum(size, 1))[rows.cell]
@@ -247,6 +247,6 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     check_scales(drawn.X.features_left, drawn.X.features_right, drawn.X.feature_names)
     if not reader.is_grouped:
         return drawn, drawn
-    codes = np.unique(found.unit, return_inverse=True)[1]
-    alone = replace(reader.sampled(found), groups=codes)
+    codes = np.unique(batch.unit, return_inverse=True)[1]
+    alone = replace(reader.sampled(batch), groups=codes)
     return drawn, check_weights_and_groups(alone)

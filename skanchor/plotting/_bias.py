@@ -99,8 +99,8 @@ class BiasDisplay(canvas.TableDisplay):
             The display, drawn.
         """
         pipeline = canvas.check_pipeline(estimator)
-        known = pipeline.features_.tolist()
-        if not known:
+        all_features = pipeline.features_.tolist()
+        if not all_features:
             raise ValueError("The fit has used no features, so that there is no bias.")
         chosen = canvas.busiest_judges(pipeline, judges, MOST_JUDGES)
         effects = partial_effects(pipeline._sample, pipeline.calibrator_, chosen)
@@ -109,7 +109,7 @@ class BiasDisplay(canvas.TableDisplay):
             by_feature = effects["effect"].abs().groupby(level="feature").max()
             largest = by_feature.sort_values(ascending=False, kind="stable")
             features = largest.index[:MOST_FEATURES].tolist()
-        canvas.check_named("feature", features, known)
+        canvas.check_named("feature", features, all_features)
         chosen_effects = [
             effects.xs(f, level="feature", drop_level=False) for f in features
         ]
@@ -129,9 +129,9 @@ class BiasDisplay(canvas.TableDisplay):
         """
         names = self.effects.index.get_level_values("feature").unique()
         columns = min(len(names), 2)
-        found = canvas.panels(len(names), ax, n_rows=8, n_columns=columns, sharey=True)
+        panels = canvas.panels(len(names), ax, n_rows=8, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)  # two-sided normal quantile
-        for panel, feature in zip(found, names, strict=True):
+        for panel, feature in zip(panels, names, strict=True):
             panel.axhline(0.0, color=canvas.FAINT, zorder=0)
             part = self.effects.xs(feature, level="feature")
             judges = part.index.get_level_values("judge").unique()
@@ -150,18 +150,18 @@ class BiasDisplay(canvas.TableDisplay):
             panel.set_xlabel(canvas.shorten([feature])[0])
             panel.spines[["top", "right"]].set_visible(False)
         # The first panel of each row of panels.
-        for panel in found[::columns]:
+        for panel in panels[::columns]:
             panel.set_ylabel("bias (judge logits)", fontsize=9)
         if ax is None:
             # One legend above all panels of a figure of its own.
-            handles, labels = found[0].get_legend_handles_labels()
-            found[0].figure.legend(
+            handles, labels = panels[0].get_legend_handles_labels()
+            panels[0].figure.legend(
                 handles, labels, loc="outside upper center", frameon=False, fontsize=8,
                 ncols=1 if canvas.is_narrow() else 2,
             )  # fmt: skip
         else:
-            found[0].legend(frameon=False, fontsize=8)
-        return self._drawn(found)
+            panels[0].legend(frameon=False, fontsize=8)
+        return self._drawn(panels)
 
 
 @dataclass(eq=False, repr=False)
@@ -239,13 +239,13 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
                 "This result leaves item effects out, so there are no deviations to "
                 "draw. Fit with random item effects.",
             )
-        board = result.leaderboard()
-        found = diagnostics.deviations
+        leaderboard = result.leaderboard()
+        deviations = diagnostics.deviations
         # Models with item effects, in the order of the leaderboard.
-        has_effects = board.index.isin(found.index.get_level_values("model"))
-        models = board.index[has_effects].tolist()
-        is_new = board["is_new"].to_numpy()[has_effects]
-        return cls(found, models, is_new, level).plot(ax)
+        has_effects = leaderboard.index.isin(deviations.index.get_level_values("model"))
+        models = leaderboard.index[has_effects].tolist()
+        is_new = leaderboard["is_new"].to_numpy()[has_effects]
+        return cls(deviations, models, is_new, level).plot(ax)
 
     def plot(self, ax: canvas.AxesGiven = None) -> Self:
         """Draw a panel for each judge, with a row for each model.
@@ -270,7 +270,7 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         order = self.deviations.index.get_level_values("judge").unique()
         judges = [name for name in order if name in largest.index[:MOST_WITH_EFFECTS]]
         columns = min(len(judges), 3)
-        found = canvas.panels(
+        panels = canvas.panels(
             len(judges), ax, n_rows=len(self.models) + 1, n_columns=columns
         )
         half = ndtri(0.5 + self.level / 2.0) * error
@@ -278,28 +278,28 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         reach = 1.05 * float(np.nanmax((value.abs() + half).to_numpy()))
         at = np.arange(len(self.models))
         names = canvas.shorten(judges, 14 if columns > 1 else None)
-        for place, (panel, judge) in enumerate(zip(found, judges, strict=True)):
-            own = proven[:, wide["deviation"].columns.get_loc(judge)]
+        for number, (panel, judge) in enumerate(zip(panels, judges, strict=True)):
+            is_proven = proven[:, wide["deviation"].columns.get_loc(judge)]
             panel.axvline(0.0, color="0.5", linewidth=0.9, zorder=0)
-            for rows, color in ((~own, "0.62"), (own, canvas.NEW)):
+            for rows, color in ((~is_proven, "0.62"), (is_proven, canvas.NEW)):
                 shown = rows & np.isfinite(value[judge].to_numpy())
                 canvas.dots(
                     panel, value[judge][shown], at[shown], xerr=half[judge][shown],
                     color=color,
                 )  # fmt: skip
             canvas.name_axis(panel, self.models, self.is_new)
-            if place % columns:
+            if number % columns:
                 panel.set_yticklabels([])
             panel.set_xlim(-reach, reach)
             panel.locator_params(axis="x", nbins=3)
             panel.tick_params(axis="x", labelsize=8)
-            panel.set_title(names[place], fontsize=8)
+            panel.set_title(names[number], fontsize=8)
         more = len(order) - len(judges)
-        said = f"judge logits, with {100 * self.level:.6g} % intervals"
+        label = f"judge logits, with {100 * self.level:.6g} % intervals"
         if more:
-            said += f" ({more} more judges are not shown)"
+            label += f" ({more} more judges are not shown)"
         if ax is None:
-            found[0].figure.supxlabel(
-                f"underrated by the judge  ←   →  overrated\n{said}", fontsize=8.5
+            panels[0].figure.supxlabel(
+                f"underrated by the judge  ←   →  overrated\n{label}", fontsize=8.5
             )
-        return self._drawn(found)
+        return self._drawn(panels)

@@ -147,12 +147,12 @@ class FittedRows:
         return debiaser
 
 
-def check_labels(labels: Iterable[Any], known: Sequence[Any], what: str) -> None:
+def check_labels(labels: Iterable[Any], choices: Sequence[Any], what: str) -> None:
     """Refuse labels that are none of the known ones."""
-    strangers = [label for label in labels if label not in known]
+    strangers = [label for label in labels if label not in choices]
     if strangers:
         raise BattlesError(
-            f"There are no {what} {strangers[:5]!r}; there are {list(known)[:12]!r}."
+            f"There are no {what} {strangers[:5]!r}; there are {list(choices)[:12]!r}."
         )
 
 
@@ -164,13 +164,13 @@ def determined_models(result: AnchorResult, model: Hashable | None = None) -> li
             "There is no new model, whose score the answer is about. Begin with about "
             "five verdicts on it for each historical model, divided evenly over judges."
         )
-    asked = new if model is None else [model]
-    check_labels(asked, new, "new models")
+    wanted = new if model is None else [model]
+    check_labels(wanted, new, "new models")
     lost = set(result.models[result.unbounded].tolist())
-    found = [one for one in asked if one not in lost]
-    if not found:
+    determined = [one for one in wanted if one not in lost]
+    if not determined:
         raise BattlesError(
-            f"The scores of {asked[:5]} are not determined: their errors are infinite. "
-            "Get verdicts of a judge with historical verdicts on them first."
+            f"The scores of {wanted[:5]} are not determined: their errors are "
+            "infinite. Get verdicts of a judge with historical verdicts on them first."
         )
-    return found
+    return determined

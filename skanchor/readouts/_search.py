@@ -189,10 +189,10 @@ class Dropping:
         """Weights without some units, at the plug-in of all rows."""
         fitted = self.result.fitted
         assert fitted.debiaser is not None
-        known, items = fitted.debiaser.solution_, fitted.items
+        riesz, items = fitted.debiaser.solution_, fitted.items
         stays = ~np.isin(self.unit, gone)
         rows = [replace(one, weight=one.weight * stays[one.rows]) for one in self._rows]
-        solution = Solution.of(known.fit, rows, known.prior)
+        solution = Solution.of(riesz.fit, rows, riesz.prior)
         influence = influence_of(solution.weights, rows, 0)
         total = influence.total + solution.weights.prior_score
         inflation = 1.0 if items is None else items.inflation
@@ -206,14 +206,14 @@ class Dropping:
         if solved.solution.weights.undetermined.any():
             return None
         # Models that were left out have no part in the changes.
-        place = np.flatnonzero(np.isin(result.models, self.sample.X.models))
+        positions = np.flatnonzero(np.isin(result.models, self.sample.X.models))
         estimates, of_items = result.estimates.copy(), result.item_covariances
-        estimates[:, place] += solved.total - base.total
+        estimates[:, positions] += solved.total - base.total
         change = np.zeros((2, len(result.models), len(result.models)))
-        change[:, place[:, None], place] = solved.parts - base.parts
+        change[:, positions[:, None], positions] = solved.parts - base.parts
         # Errors are longer where judges disagree.
         scale = np.ones(len(result.models))
-        scale[place] = self._scale
+        scale[positions] = self._scale
         change *= np.outer(scale, scale)
         return replace(
             result,
@@ -252,8 +252,10 @@ class Dropping:
             group = np.zeros(size, dtype=np.intp)
             group[unit] = sample.groups[rows]
             spread += 2.0 * total * (total - by_group[group])
-        own, scaled = self.base.parts.sum(axis=0), self._scale * contrast
-        return -total, spread * (scaled @ own @ scaled) / (contrast @ own @ contrast)
+        parts_of_rows, scaled = self.base.parts.sum(axis=0), self._scale * contrast
+        return -total, spread * (scaled @ parts_of_rows @ scaled) / (
+            contrast @ parts_of_rows @ contrast
+        )
 
 
 class Search:
@@ -332,7 +334,7 @@ class Search:
         effects = self.fit.effects(solved, *self.pair)
         change = self._margin(now, *effects) - self._margin(now)
         order = self.fit.order(change, solved.gone)
-        sums = (np.cumsum(each[order]) for each in effects)
+        sums = (np.cumsum(effect[order]) for effect in effects)
         return order, self._margin(now, *sums)
 
     def _measure(self, result: AnchorResult | None) -> tuple[pd.Series, float]:
@@ -344,11 +346,11 @@ class Search:
 
     def search(self) -> None:
         """Drop units block by block, solving the weights anew after each."""
-        found, now, margin = self.fit.base, self.now, self.margin
+        state, now, margin = self.fit.base, self.now, self.margin
         fewer, n_blocks, failed = 0, 0, ""
         while margin >= 0:
-            others, margins = self._ordered(found, now)
-            self.order = np.concatenate([found.gone, others])
+            others, margins = self._ordered(state, now)
+            self.order = np.concatenate([state.gone, others])
             if not len(others):
                 failed = "not fragile"
                 break
@@ -356,21 +358,21 @@ class Search:
             size = int(np.searchsorted(margin - margins, wanted)) + 1
             # Where the margin does not say how many more are needed, a tenth of those
             # that are gone.
-            size = max(size, len(found.gone) // 10)
-            fewer = len(found.gone)
-            found = self.fit.solve(self.order[: fewer + size])
-            now, margin = self._measure(self.fit.predicted(found))
+            size = max(size, len(state.gone) // 10)
+            fewer = len(state.gone)
+            state = self.fit.solve(self.order[: fewer + size])
+            now, margin = self._measure(self.fit.predicted(state))
             n_blocks += 1
         if failed or np.isnan(margin):
             status = failed or "fit fails first"
             self.row |= {"re_solved": np.inf, "k": np.inf, "status": status}
             return
-        gone, most = found.gone, len(found.gone)
-        self.order = np.concatenate([gone, self._ordered(found, now)[0]])
+        gone, most = state.gone, len(state.gone)
+        self.order = np.concatenate([gone, self._ordered(state, now)[0]])
         while most - fewer > 1:
             at = (most + fewer) // 2
-            found = self.fit.solve(gone[:at])
-            if self._measure(self.fit.predicted(found))[1] < 0:
+            state = self.fit.solve(gone[:at])
+            if self._measure(self.fit.predicted(state))[1] < 0:
                 most = at
             else:
                 fewer = at

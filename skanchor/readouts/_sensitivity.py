@@ -291,20 +291,20 @@ def _exposed_differences(
             "family names the models that judges may like together: it goes with "
             "the kind 'family', and with no other."
         )
-    known = exposures.judges.index.tolist()
+    judge_names = exposures.judges.index.tolist()
     judges = [judges] if isinstance(judges, str) else judges
-    labels = known if judges is None else list(dict.fromkeys(judges)) or [None]
-    check_labels(labels, known, "judges")
+    labels = judge_names if judges is None else list(dict.fromkeys(judges)) or [None]
+    check_labels(labels, judge_names, "judges")
     # moved[m, i, j]: of score j by what is liked where model i is concerned.
-    moved = exposures.favour[[known.index(name) for name in labels]]
+    moved = exposures.favour[[judge_names.index(name) for name in labels]]
     if family is not None:
         models = result.models.tolist()
         check_labels(family, models, "models")
         liked = [name in family for name in models]
         together = moved[:, liked].sum(axis=1, keepdims=True)
         moved = np.broadcast_to(together, moved.shape)
-    own = np.diagonal(moved, axis1=1, axis2=2)[..., None]
-    sizes = np.where(is_new[:, None], np.abs(own - moved), 0.0)
+    own_change = np.diagonal(moved, axis1=1, axis2=2)[..., None]
+    sizes = np.where(is_new[:, None], np.abs(own_change - moved), 0.0)
     return labels, np.where(is_new[:, None], sizes, np.swapaxes(sizes, 1, 2))
 
 
@@ -326,11 +326,11 @@ def _reversals(table: pd.DataFrame) -> pd.DataFrame:
     mean = table["difference"].groupby(level="model").mean()
     chosen = [table.iloc[:0]]
     for model in mean.sort_values(ascending=False, kind="stable").index:
-        own = table.loc[[model]]
-        clear = own[own["gamma_interval"] > 0]
+        of_model = table.loc[[model]]
+        clear = of_model[of_model["gamma_interval"] > 0]
         up = clear["difference"] > 0
         chosen += (
-            [own.nsmallest(1, "gamma_sign")]
+            [of_model.nsmallest(1, "gamma_sign")]
             if clear.empty
             else [clear[side].nsmallest(1, "gamma_interval") for side in (up, ~up)]
         )
@@ -350,12 +350,12 @@ def breakdown_sentences(table: pd.DataFrame, marks: pd.DataFrame) -> Iterator[st
     str
         One or two sentences for each statement that would be the first to fall.
     """
-    found = _reversals(table)
+    reversals = _reversals(table)
     largest = marks.abs().groupby(level="model").max()
     # A model without verdicts has no benchmarks.
-    largest = largest.reindex(found.index.unique("model"))
-    for model, opponent in found.index:
-        row = found.loc[(model, opponent)]
+    largest = largest.reindex(reversals.index.unique("model"))
+    for model, opponent in reversals.index:
+        row = reversals.loc[(model, opponent)]
         yield _in_words(_named(model), _named(opponent), row, largest.loc[model])
 
 

@@ -221,13 +221,13 @@ class Facts:
             return list(self.earlier)
         log = WarningLog()
         # The fit issues one warning for all thresholds; here they come one by one.
-        log.found = [
+        log.warnings = [
             one
             for one in (*self.earlier, *getattr(self.fitted, "warnings_", ()))
             if not isinstance(one, DiagnosticWarning)
         ]
         if self.diagnostics is not None:
-            log.found += self.diagnostics.findings()
+            log.warnings += self.diagnostics.findings()
         return log.distinct
 
     @cached_property
@@ -246,11 +246,11 @@ class Facts:
     @cached_property
     def changed_settings(self) -> dict[str, Any]:
         """Settings that are not the defaults."""
-        known = inspect.signature(type(self.fitted)).parameters
+        parameters = inspect.signature(type(self.fitted)).parameters
         return {
             name: value
             for name, value in self.settings.items()
-            if value != _plain(known[name].default)
+            if value != _plain(parameters[name].default)
         }
 
     @cached_property
@@ -299,7 +299,7 @@ def overview(
     """
     refusal = None
     with WarningLog() as log:
-        sample = Sample.admit(X, y, sample_weight, groups)
+        sample = Sample.from_battles(X, y, sample_weight, groups)
         rules = RowRules(drops_ties=False, counts=counted)
         sample = rules.apply(sample, lists_rows=False)
         stages = AnchorPipeline().stages()

@@ -105,9 +105,9 @@ def render_page(facts: Facts) -> str:
     if len(facts.best):
         lines["leaderboard"] = [(run.best(facts), "")]
     if facts.check is not None:
-        found = check_record(facts.check)
-        lines["check"] = [(found["verdict"], found["advice"])]
-        lines["check"] += [(line, "") for line in found["findings"]]
+        check = check_record(facts.check)
+        lines["check"] = [(check["verdict"], check["advice"])]
+        lines["check"] += [(line, "") for line in check["findings"]]
     lines["settings"] = [(line, "") for line in run.lines(facts).splitlines() if line]
     page: str = (
         environment()
@@ -145,7 +145,7 @@ def _drawings(facts: Facts) -> dict[str, str]:
 
     from skanchor import plotting
 
-    found = {}
+    drawings = {}
     for name in shown:
         file = BytesIO()
         with matplotlib.rc_context(_SVG):
@@ -159,5 +159,5 @@ def _drawings(facts: Facts) -> dict[str, str]:
         # Most signs are left as they are, which is shorter than base64. Single quotes
         # and ampersands are not: the address stands between single quotes in the page.
         safe = quote(text[text.index("<svg") :], safe=' =:/;,()-.!?@*$+<>"')
-        found[name] = f"data:image/svg+xml,{safe}"
-    return found
+        drawings[name] = f"data:image/svg+xml,{safe}"
+    return drawings

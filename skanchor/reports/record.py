@@ -64,16 +64,18 @@ def to_dict(
 
 def record_of(facts: Facts) -> dict[str, Any]:
     """Plain data with the keys of ``docs/json.md``."""
-    found = {name: getattr(facts, name) for name in _OF_FACTS}
+    record = {name: getattr(facts, name) for name in _OF_FACTS}
     contexts = facts.contexts.items()
     more = {
         "answer": answer(facts),
         "benchmarks": benchmarks_json(facts.benchmarks),
-        "contexts": [{"context": name, "models": board} for name, board in contexts],
+        "contexts": [
+            {"context": name, "models": leaderboard} for name, leaderboard in contexts
+        ],
         "check": None if facts.check is None else check_record(facts.check),
     }
     plain: dict[str, Any] = as_json_value(
-        {"schema_version": SCHEMA_VERSION, **found, **more}
+        {"schema_version": SCHEMA_VERSION, **record, **more}
     )
     # Tables that a method does not have are empty lists.
     return plain | {name: plain[name] or [] for name in ("variance", "favours")}

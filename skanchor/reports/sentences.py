@@ -68,25 +68,25 @@ def _standing(facts: Facts, model: Any) -> dict[str, Any]:
 
 def cautions(facts: Facts) -> list[tuple[str, str]]:
     """What to know before relying on an interval, with advice that may be empty."""
-    known, diagnostics = words(), facts.diagnostics
+    sentences, diagnostics = words(), facts.diagnostics
     pairs: list[tuple[str, str]] = []
     if diagnostics is not None:
-        found: Any = in_short(diagnostics.findings())
-        pairs += [(str(one), known.advice.get(one.code, "")) for one in found]
-    pairs += [(line, known.leave_out) for line in _about_judges(facts.judges)]
+        findings: Any = in_short(diagnostics.findings())
+        pairs += [(str(one), sentences.advice.get(one.code, "")) for one in findings]
+    pairs += [(line, sentences.leave_out) for line in _about_judges(facts.judges)]
     # The thresholds of the diagnostics are those findings.
     others = (w for w in facts.short_warnings if not isinstance(w, DiagnosticWarning))
     pairs += [(str(warning), "") for warning in others]
     if diagnostics is None:
-        pairs.append((known.no_diagnostics, ""))
+        pairs.append((sentences.no_diagnostics, ""))
     elif facts.check is None:
-        pairs.append(known.unchecked)
+        pairs.append(sentences.unchecked)
     else:
         check = check_record(facts.check)
         text = " ".join([check["verdict"], *check["findings"]])
         pairs.append((text, check["advice"]))
     lines = favours_in_words(facts.favours, facts.benchmarks, facts.new_models)
-    return [*pairs, known.favour, *((line, "") for line in lines)]
+    return [*pairs, sentences.favour, *((line, "") for line in lines)]
 
 
 def favours_in_words(

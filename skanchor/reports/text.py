@@ -58,8 +58,8 @@ class Readout:
 
     def to_text(self, width: int | None = None, coloured: bool = False) -> str:
         """Sentences, tables and a note; as of `render_text`."""
-        known = {"kind": self.kind, "lines": self.lines, "tables": self.tables}
-        return render_text(self.template, width, coloured, **known, **self.values)
+        context = {"kind": self.kind, "lines": self.lines, "tables": self.tables}
+        return render_text(self.template, width, coloured, **context, **self.values)
 
 
 def ranking(facts: Facts) -> Readout:

@@ -21,31 +21,31 @@ from skanchor.reports.tables import (
 
 def board_table(facts: Facts) -> Table:
     """The leaderboard, best first, with a bar for each interval."""
-    board, digits = facts.models, facts.scale.digits
+    models, digits = facts.models, facts.scale.digits
     shown: dict[str, Any] = {
-        "rank": board["rank"].astype(object).where(board["determined"], "?"),
-        "rank_set": rank_sets(board),
-        "interval": intervals(board, digits, "low", "high"),
+        "rank": models["rank"].astype(object).where(models["determined"], "?"),
+        "rank_set": rank_sets(models),
+        "interval": intervals(models, digits, "low", "high"),
     }
     names = ["rank", "rank_set", "score", "standard_error", "interval"]
     return Table.of(
         "board",
-        board.assign(**shown)[[*names, "n_human", "n_judge"]],
+        models.assign(**shown)[[*names, "n_human", "n_judge"]],
         f"All models, best first, with {percent(facts.level)} intervals of scores",
         digits=digits,
-        marked=board["is_new"].tolist(),
+        marked=models["is_new"].tolist(),
         # Beside the mean score of the historical models, or the score of the anchor.
-        bars=_bars(board[["low", "high", "score"]], facts.scale.value),
+        bars=_bars(models[["low", "high", "score"]], facts.scale.value),
     )
 
 
-def contrasts_table(facts: Facts, model: Any, place: int) -> Table:
+def contrasts_table(facts: Facts, model: Any, number: int) -> Table:
     """A new model against all others, the strongest first."""
     table = facts.contrasts_of(model)
     table["interval"] = intervals(table, "share", "win_low", "win_high")
     names = ["win_probability", "interval", "difference", "p_adjusted", "decision"]
     return Table.of(
-        f"wins-{place}",
+        f"wins-{number}",
         table[names],
         f"How often people would prefer {label(model)} to each other model",
         digits=facts.scale.digits,
@@ -58,8 +58,8 @@ def _bars(ends: pd.DataFrame, middle: float) -> pd.DataFrame:
     """Ends and values of intervals in percent of an axis, with a margin of 3."""
     table = ends.set_axis(["start", "end", "value"], axis=1).assign(middle=middle)
     # The score of a model that lost everything is a convention, and not drawn.
-    known = table[np.isfinite(table).all(axis=1)]
-    low, high = known.min().min(), known.max().max()
+    finite = table[np.isfinite(table).all(axis=1)]
+    low, high = finite.min().min(), finite.max().max()
     shown = 3.0 + 94.0 * (table - low) / (high - low if high > low else 1.0)
     return shown.where(np.isfinite(table).all(axis=1)).round(1)
 
@@ -68,10 +68,10 @@ def contexts_table(facts: Facts) -> Table:
     """Score and interval of each model in each context."""
     digits, models = facts.scale.digits, facts.models.index
     texts = {"Model": [label(model) for model in models]}
-    for name, board in facts.contexts.items():
-        scores = board["score"].map(lambda score: text_of(score, digits))
-        ends = intervals(board, digits, "low", "high")
-        shown = (scores + " (" + ends + ")").where(board["determined"], "?")
+    for name, leaderboard in facts.contexts.items():
+        scores = leaderboard["score"].map(lambda score: text_of(score, digits))
+        ends = intervals(leaderboard, digits, "low", "high")
+        shown = (scores + " (" + ends + ")").where(leaderboard["determined"], "?")
         # No row of this context compares the other models.
         texts[label(name)] = shown.reindex(models, fill_value="–").tolist()
     caption = f"Score in each context, with {percent(facts.level)} intervals"
@@ -126,8 +126,8 @@ def tables_of(facts: Facts) -> dict[str, list[Table]]:
         "leaderboard": [board_table(facts)],
         "contexts": [contexts_table(facts)] if facts.contexts else [],
         "wins": [
-            contrasts_table(facts, model, place)
-            for place, model in enumerate(facts.new_models, 1)
+            contrasts_table(facts, model, number)
+            for number, model in enumerate(facts.new_models, 1)
         ],
         "judges": [] if judges.empty else [judges_table(judges)],
         "check": [] if facts.check is None else [check_table(facts.check)],

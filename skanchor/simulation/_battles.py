@@ -168,8 +168,8 @@ def simulate_battles(
     drawn = for_scores.normal(size=n_models)
     old = drawn if scores is None else scores
     old = finite_array("scores", old, (n_models,))
-    each = [new_score] * n_new_models if np.ndim(new_score) == 0 else new_score
-    added = finite_array("new_score", each, (n_new_models,))
+    new_scores = [new_score] * n_new_models if np.ndim(new_score) == 0 else new_score
+    added = finite_array("new_score", new_scores, (n_new_models,))
     # Items are the historical models, then the new ones: theta has shape (n_items,).
     theta = np.concatenate([old - old.mean(), added])
     drawn = for_slopes.uniform(0.5, 2.0, size=n_judges)

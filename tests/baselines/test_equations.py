@@ -28,8 +28,8 @@ def test_historical_ppi(data):
     hand = ByHand(data.X, data.y)
     shift = hand.human_residual()
     expected = solve(lambda t: hand.residual(t).mean() + shift)
-    found = HistoricalPPI().fit(data.X, data.y).scores_
-    assert_allclose(found, expected, atol=1e-6)
+    result = HistoricalPPI().fit(data.X, data.y).scores_
+    assert_allclose(result, expected, atol=1e-6)
     assert abs(expected - solve(lambda t: hand.residual(t).mean())) > 1e-4
 
 

@@ -35,9 +35,11 @@ def fitted(name, data):
 @pytest.mark.parametrize("name", BASELINES)
 def test_what_a_baseline_offers(name, data):
     baseline = fitted(name, data)
-    board = baseline.leaderboard()
-    assert board.index.name == "model" and board["is_new"].sum() == 1
-    assert (np.diff(board["rank"]) >= 0).all() and np.isfinite(board.iloc[:, 0]).all()
+    leaderboard = baseline.leaderboard()
+    assert leaderboard.index.name == "model" and leaderboard["is_new"].sum() == 1
+    assert (np.diff(leaderboard["rank"]) >= 0).all() and np.isfinite(
+        leaderboard.iloc[:, 0]
+    ).all()
     assert baseline.ranks_.index.tolist() == ["new-model"]
     assert hasattr(baseline, "scores_") == (name not in RANK_ONLY)
     assert hasattr(baseline, "win_rates_") == (name in RANK_ONLY)
@@ -45,8 +47,8 @@ def test_what_a_baseline_offers(name, data):
         assert hasattr(baseline, result) == (name in WITH_ERRORS), result
     if name in WITH_ERRORS:
         assert 0 < baseline.standard_errors_["new-model"] < 1
-        old = board.index[~board["is_new"]]
-        assert_allclose(board.loc[old, "score"].mean(), 0, atol=1e-9)
+        old = leaderboard.index[~leaderboard["is_new"]]
+        assert_allclose(leaderboard.loc[old, "score"].mean(), 0, atol=1e-9)
     p = baseline.win_probability(data.X)
     assert ((p > 0) & (p < 1)).all()
     assert baseline.score(data.X, data.y) < 0
@@ -68,7 +70,7 @@ def test_a_result_names_the_columns_that_it_depends_on(name, data):
     columns = [f"x{k}_{side}" for k in (1, 2, 3) for side in "ab"]
     X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)
     baseline = fitted(name, data)
-    squares = {each: X[each] ** 2 for each in columns}
+    squares = {item: X[item] ** 2 for item in columns}
     others = clone(baseline).fit(X.assign(**squares), y)
     depends = not np.allclose(baseline.result_.estimates, others.result_.estimates)
     used = baseline.result_.inputs

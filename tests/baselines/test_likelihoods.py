@@ -83,8 +83,8 @@ def test_a_likelihood_without_a_maximum_has_no_errors(data):
     first, second = (X[f"model_{side}"] == "model-01" for side in "ab")
     y = np.where(first, 1.0, np.where(second, 0.0, y))
     with pytest.warns(SkanchorWarning, match=r"\['model-01'\] never lost"):
-        board = JudgeAwareBTL().fit(X, y).leaderboard()
-    assert np.isinf(board["standard_error"]).all()
+        leaderboard = JudgeAwareBTL().fit(X, y).leaderboard()
+    assert np.isinf(leaderboard["standard_error"]).all()
 
 
 def test_judge_aware_btl(data):

@@ -25,10 +25,10 @@ def test_per_judge_btl(data):
         )
         score = alone["new-model"] - alone.drop("new-model").mean()
         direct.append(score / plain.c[m])
-    found = PerJudgeBTL(plug_in_average=True).fit(data.X, data.y).scores_
-    assert_allclose(found, np.mean(plug_in), atol=1e-6)
-    found = PerJudgeBTL().fit(data.X, data.y).scores_
-    assert_allclose(found, np.mean(direct), atol=1e-6)
+    result = PerJudgeBTL(plug_in_average=True).fit(data.X, data.y).scores_
+    assert_allclose(result, np.mean(plug_in), atol=1e-6)
+    result = PerJudgeBTL().fit(data.X, data.y).scores_
+    assert_allclose(result, np.mean(direct), atol=1e-6)
 
 
 def test_historical_ppr(data):

@@ -39,8 +39,8 @@ def score_of(X, wins, theta):
     """Root of the sum of soft wins less sigma(t - theta_J)."""
     first = (X["model_a"] == NEW).to_numpy()
     other = X["model_b"].where(first, X["model_a"]).map(theta).to_numpy(float)
-    own = np.where(first, wins, 1.0 - wins)
-    return brentq(lambda t: np.sum(own - expit(t - other)), -15, 15, xtol=1e-12)
+    of_source = np.where(first, wins, 1.0 - wins)
+    return brentq(lambda t: np.sum(of_source - expit(t - other)), -15, 15, xtol=1e-12)
 
 
 def parts(X):
@@ -72,10 +72,10 @@ def test_margins_are_verdicts(data):
     ]
     slope = slope_of((total / np.maximum(games, 1))[tuple(at)], y[decided])
     wins = expit(slope * (2 * y[arrivals] - 1))
-    found = SoftElo().fit(X, y)
-    assert_allclose(found.slope_, slope, atol=1e-7)
-    assert_allclose(found.scores_[NEW], score_of(X[arrivals], wins, theta), atol=1e-7)
-    assert_allclose(found.result_.all_scores[names], theta, atol=1e-8)
+    result = SoftElo().fit(X, y)
+    assert_allclose(result.slope_, slope, atol=1e-7)
+    assert_allclose(result.scores_[NEW], score_of(X[arrivals], wins, theta), atol=1e-7)
+    assert_allclose(result.result_.all_scores[names], theta, atol=1e-8)
 
 
 def test_margins_are_features(data):
@@ -83,13 +83,13 @@ def test_margins_are_features(data):
     votes, arrivals, _ = parts(X)
     theta = BTLRegressor().fit(X.loc[votes, KEYS], data.y[votes]).scores_
     slope = slope_of(g[votes], data.y[votes])
-    found = SoftElo(margin="features").fit(X, data.y)
-    assert_allclose(found.slope_, slope, atol=1e-7)
+    result = SoftElo(margin="features").fit(X, data.y)
+    assert_allclose(result.slope_, slope, atol=1e-7)
     expected = score_of(X[arrivals], expit(slope * g[arrivals]), theta)
-    assert_allclose(found.scores_[NEW], expected, atol=1e-7)
+    assert_allclose(result.scores_[NEW], expected, atol=1e-7)
     # The verdicts themselves do not matter.
     y = np.where(parts(X)[0], data.y, 1)
-    assert_allclose(SoftElo("features").fit(X, y).scores_, found.scores_, atol=1e-8)
+    assert_allclose(SoftElo("features").fit(X, y).scores_, result.scores_, atol=1e-8)
 
 
 def test_margins_that_are_missing_are_refused(data):
@@ -97,9 +97,9 @@ def test_margins_that_are_missing_are_refused(data):
         SoftElo("features").fit(data.X[KEYS], data.y)
     X, _ = with_margins(data)
     votes, arrivals, _ = parts(X)
-    some = X.assign(points_a=X["points_a"].mask(arrivals & (X.index % 3 == 0)))
+    part = X.assign(points_a=X["points_a"].mask(arrivals & (X.index % 3 == 0)))
     with pytest.raises(BattlesError, match="'points' contains NaN in"):
-        SoftElo("features").fit(some, data.y)
+        SoftElo("features").fit(part, data.y)
     none = X.assign(points_a=X["points_a"].mask(votes))
     with pytest.raises(BattlesError, match="No vote that is not a tie has a margin"):
         SoftElo("features").fit(none, data.y)

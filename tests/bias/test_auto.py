@@ -71,9 +71,9 @@ def test_weights_take_the_pick_of_the_calibrator():
     assert judges.choices_.index.tolist() == ["judge-1"]
     # Where a choice was made, it holds for weights that ask for one of their own;
     # where none was made, they have what they ask for.
-    found = judges.follow(other)
-    assert type(found["judge-1"]) is type(judges.biases_["judge-1"])
-    assert found["judge-2"] is other
+    result = judges.follow(other)
+    assert type(result["judge-1"]) is type(judges.biases_["judge-1"])
+    assert result["judge-2"] is other
 
 
 def test_squared_losses_are_in_shares_of_the_targets_spread():

@@ -28,14 +28,14 @@ def test_width_of_a_feature_map_may_change_between_fits_only():
 
     class Watched(OneHotEncoder):
         def fit_transform(self, X, y=None):
-            found = super().fit_transform(X)
-            widths.add(found.shape[1])
-            return found
+            result = super().fit_transform(X)
+            widths.add(result.shape[1])
+            return result
 
         def transform(self, X):
-            found = super().transform(X)
-            widths.add(found.shape[1])
-            return found
+            result = super().transform(X)
+            widths.add(result.shape[1])
+            return result
 
     languages = Watched(handle_unknown="ignore", sparse_output=False)
     encoded = ColumnTransformer([("lang", languages, [3])], remainder="passthrough")

@@ -22,16 +22,16 @@ def test_bootstrapped_offers_what_anchor_offers(data):
         fit.refits_.standard_errors["new-model"]
     )
     assert_allclose(fit.conf_int(0.9), fit.refits_.conf_int(0.9))
-    board = fit.leaderboard(0.9)
+    leaderboard = fit.leaderboard(0.9)
     assert_allclose(
-        board.loc["new-model", ["low", "high"]].astype(float),
+        leaderboard.loc["new-model", ["low", "high"]].astype(float),
         fit.conf_int(0.9).loc["new-model"],
     )
     contrasts = fit.contrasts(0.9)
     row = contrasts.loc[("new-model", "model-03")]
     refits = fit.refits_.replicates
-    place = fit.models_.tolist().index
-    gap = refits[:, place("new-model")] - refits[:, place("model-03")]
+    position = fit.models_.tolist().index
+    gap = refits[:, position("new-model")] - refits[:, position("model-03")]
     low, high = 2 * row["difference"] - np.quantile(gap, [0.95, 0.05])
     assert_allclose([row["low"], row["high"]], [low, high])
     assert fit.rank_sets().columns.tolist() == ["rank", "low", "high"]
@@ -48,8 +48,10 @@ def test_a_score_on_its_bound_has_no_error_of_zero():
     method = Bootstrapped(MeanShift(), 8, random_state=0)
     with pytest.warns(SeparationWarning, match=r"\['model-01'\] never lost"):
         method.fit(data.X, y)
-    board = method.leaderboard()
-    assert board.index[np.isinf(board["standard_error"])].tolist() == ["model-01"]
-    assert board.loc["model-01", ["low", "high"]].tolist() == [-np.inf, np.inf]
+    leaderboard = method.leaderboard()
+    assert leaderboard.index[np.isinf(leaderboard["standard_error"])].tolist() == [
+        "model-01"
+    ]
+    assert leaderboard.loc["model-01", ["low", "high"]].tolist() == [-np.inf, np.inf]
     contrast = method.contrasts().loc[("new-model", "model-01")]
     assert contrast[["low", "high"]].tolist() == [-np.inf, np.inf]

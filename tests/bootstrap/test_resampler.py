@@ -12,7 +12,7 @@ from skanchor.bootstrap._refit import Resampler
 
 
 def in_roles(data, weight=None, groups=None):
-    sample = Sample.admit(data.X, data.y, weight, groups)
+    sample = Sample.from_battles(data.X, data.y, weight, groups)
     return sample.with_battles(decide_roles(sample.X, sample.weight, None))
 
 

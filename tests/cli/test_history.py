@@ -30,9 +30,9 @@ def file(tmp_path_factory, battles):
 @pytest.fixture(scope="module")
 def arrivals(tmp_path_factory):
     frame = load_demo().frame
-    late = (frame[["model_a", "model_b"]] == NEW).any(axis=1)
+    is_new_row = (frame[["model_a", "model_b"]] == NEW).any(axis=1)
     path = tmp_path_factory.mktemp("arrivals") / "arrivals.csv"
-    frame[late].to_csv(path, index=False)
+    frame[is_new_row].to_csv(path, index=False)
     return path
 
 
@@ -48,9 +48,9 @@ def test_show_says_what_is_kept(run, file):
 
 def test_update_and_promote(run, file, arrivals, battles, tmp_path):
     frame = load_demo().frame
-    late = (frame[["model_a", "model_b"]] == NEW).any(axis=1)
+    is_new_row = (frame[["model_a", "model_b"]] == NEW).any(axis=1)
     more = tmp_path / "votes.csv"
-    frame[late].assign(judge="human").to_csv(more, index=False)
+    frame[is_new_row].assign(judge="human").to_csv(more, index=False)
     path = tmp_path / "other"
     promote = ["history", "update", file, more, "--promote", NEW, "--output", path]
     code, _, err = run(*promote)
@@ -83,18 +83,20 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
 
 def test_counts_of_added_rows_mean_what_the_flag_says(run, file, battles, tmp_path):
     frame = load_demo().frame
-    late = frame[(frame[["model_a", "model_b"]] == NEW).any(axis=1)]
-    count = np.arange(len(late)) % 3 + 1
+    is_new_row = frame[(frame[["model_a", "model_b"]] == NEW).any(axis=1)]
+    count = np.arange(len(is_new_row)) % 3 + 1
     rows, listed, weighed = (tmp_path / f"{k}.csv" for k in ("rows", "listed", "known"))
-    late.assign(count=count).to_csv(rows, index=False)
-    late.iloc[np.repeat(np.arange(len(late)), count)].to_csv(listed, index=False)
+    is_new_row.assign(count=count).to_csv(rows, index=False)
+    is_new_row.iloc[np.repeat(np.arange(len(is_new_row)), count)].to_csv(
+        listed, index=False
+    )
 
     def placed(path, history, *flags):
         code, out, err = run("history", "place", history, path, "--json", *flags)
         return json.loads(out)["contrasts"] if code == 0 else err
 
-    due = placed(listed, file)
-    assert placed(rows, file, "--weights", "frequency") == due
+    expected = placed(listed, file)
+    assert placed(rows, file, "--weights", "frequency") == expected
     # Rows without weights count as numbers of rows.
     refused = placed(rows, file, "--weights", "importance")[-1]
     assert "the history was built with --weights frequency" in refused
@@ -130,14 +132,14 @@ def test_an_update_beside_another_one_loses_neither(tmp_path):
         )
         for _ in range(2)
     ]
-    said = [run.communicate()[1] for run in runs]
+    message = [run.communicate()[1] for run in runs]
     codes = [run.returncode for run in runs]
-    assert 0 in codes and set(codes) <= {0, 2}, said
+    assert 0 in codes and set(codes) <= {0, 2}, message
     if 2 in codes:
-        assert "is being replaced by another process" in said[codes.index(2)]
+        assert "is being replaced by another process" in message[codes.index(2)]
     rows = AnchorHistory.load(path).state_.facts["rows"]
     assert rows == len(old) + 50 * codes.count(0)
-    assert {each.name for each in tmp_path.iterdir()} == {"history", "added.csv"}
+    assert {item.name for item in tmp_path.iterdir()} == {"history", "added.csv"}
 
 
 def test_a_full_disk_or_a_signal_leaves_the_old_history(file, battles, tmp_path):
@@ -168,4 +170,4 @@ def test_a_full_disk_or_a_signal_leaves_the_old_history(file, battles, tmp_path)
         assert waiting.wait(60) == 143
         assert waiting.stderr.read() == "skanchor: interrupted\n"
     assert path.read_bytes() == file.read_bytes()
-    assert {each.name for each in tmp_path.iterdir()} == {"history", "pipe.csv"}
+    assert {item.name for item in tmp_path.iterdir()} == {"history", "pipe.csv"}

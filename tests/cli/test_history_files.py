@@ -30,12 +30,12 @@ def test_update_does_not_write_over_what_it_reads(run, battles, tmp_path):
     frame = load_demo().frame
     frame[frame["judge"] == "human"][:50].to_csv(added, index=False)
     assert run("history", "build", past, *FAST, "--output", path)[0] == 0
-    before = [each.read_bytes() for each in (path, added, past)]
+    before = [item.read_bytes() for item in (path, added, past)]
     update = ("history", "update", path, added, "--past", past, "--force")
     for output in (added, past):
         code, _, err = run(*update, "--output", output)
         assert code == 2 and err[-1].endswith("is a file that is read")
-    assert [each.read_bytes() for each in (path, added, past)] == before
+    assert [item.read_bytes() for item in (path, added, past)] == before
 
 
 @pytest.mark.parametrize("spelling", ["other", "dotted", "linked", "itself"])
@@ -47,7 +47,7 @@ def test_only_the_history_that_is_replaced_must_stay_as_it_was(
     frame = load_demo().frame
     frame[frame["judge"] == "human"][:50].to_csv(added, index=False)
     assert run("history", "build", battles, *FAST, "--output", path)[0] == 0
-    whole, known = path.read_bytes(), AnchorHistory.update
+    whole, reference = path.read_bytes(), AnchorHistory.update
     (tmp_path / "link").symlink_to(path)
     output = {
         "other": tmp_path / "next",
@@ -60,7 +60,7 @@ def test_only_the_history_that_is_replaced_must_stay_as_it_was(
         changed = bytearray(path.read_bytes())
         changed[len(FIRST_LINE)] ^= 1
         path.write_bytes(changed)
-        return known(self, *args, **kwargs)
+        return reference(self, *args, **kwargs)
 
     monkeypatch.setattr(AnchorHistory, "update", beside_another)
     code, _, err = run(

@@ -12,16 +12,16 @@ from skanchor.datasets import load_demo
 
 def test_judges_have_the_numbers_of_the_fit(run, battles, anchor):
     rows = json.loads(run("inspect", battles, "--json")[1])["judges"]
-    found = pd.DataFrame(rows).set_index("judge")
-    assert (found.pop("both_orders") == 1).all()
-    pd.testing.assert_frame_equal(found, anchor.summary()[found.columns])
+    result = pd.DataFrame(rows).set_index("judge")
+    assert (result.pop("both_orders") == 1).all()
+    pd.testing.assert_frame_equal(result, anchor.summary()[result.columns])
 
 
 def test_the_page_names_all_of_the_json(run, battles):
-    found = json.loads(run("inspect", battles, "--json")[1])
+    result = json.loads(run("inspect", battles, "--json")[1])
     page = (Path(__file__).parents[2] / "docs" / "json.md").read_text("utf-8")
-    names = {*found, *found["rows"], *found["models"][0], *found["judges"][0]}
-    names |= {*found["outcomes"], *found["inputs"], *found["mapping"]}
+    names = {*result, *result["rows"], *result["models"][0], *result["judges"][0]}
+    names |= {*result["outcomes"], *result["inputs"], *result["mapping"]}
     assert {name for name in names if f"`{name}`" not in page} == set()
 
 
@@ -78,8 +78,8 @@ def test_columns_of_ratings_go_by_their_names_in_the_file(run, tmp_path):
     table = pd.DataFrame(rows, columns=["task", "System", "rating"])
     table = table.assign(judge="human", response="text", length=3)
     table.to_csv(path := tmp_path / "ratings.csv", index=False)
-    found = json.loads(run("inspect", path, "--no-new", "--json")[1])
-    assert found["inputs"]["ignored"] == ["task", "length"]
+    result = json.loads(run("inspect", path, "--no-new", "--json")[1])
+    assert result["inputs"]["ignored"] == ["task", "length"]
 
 
 def test_a_misspelt_role_is_refused(run, battles):

@@ -73,11 +73,11 @@ def test_a_command_prints_what_it_did(run, folder, monkeypatch, case):
         assert run("history", "build", "battles.csv", "-o", "demo.history")[0] == 0
     fits = words[0] in RANKING and words[0] != "inspect" and "--help" not in words
     code, out, err = run(*words, *(["--set", "cv=2"] if fits else []))
-    found = masked("\n".join([f"code {code}", *err, "", out]))
+    result = masked("\n".join([f"code {code}", *err, "", out]))
     path = OUTPUTS / f"{case.replace(', ', '-').replace(' ', '-')}.txt"
     if "SKANCHOR_WRITE_OUTPUTS" in os.environ:
-        path.write_text(found, encoding="utf-8")
-    assert found == path.read_text("utf-8")
+        path.write_text(result, encoding="utf-8")
+    assert result == path.read_text("utf-8")
     assert code == (2 if "broken" in case or case in NOTHING_NEW else 0)
     if "votes alone" in case:
         assert "fold" not in out

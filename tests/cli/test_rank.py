@@ -43,7 +43,7 @@ def test_demo_json_holds_the_result(run, pipeline):
 
 
 def test_output_goes_to_the_file(run, tmp_path, pipeline):
-    board = pipeline.leaderboard()
+    leaderboard = pipeline.leaderboard()
     for name, flags in [("a", []), ("b", ["--json"]), ("c.JSON", []), ("v1.csv", []),
                         ("d.tsv", []), ("e.parquet", [])]:  # fmt: skip
         path = tmp_path / name
@@ -61,7 +61,9 @@ def test_output_goes_to_the_file(run, tmp_path, pipeline):
                 else to_dict(pipeline) == (json.loads(text))
             )
             continue
-        pd.testing.assert_frame_equal(read, board, check_dtype=False, check_names=False)
+        pd.testing.assert_frame_equal(
+            read, leaderboard, check_dtype=False, check_names=False
+        )
     assert len(os.listdir(tmp_path)) == 6
 
 
@@ -95,9 +97,9 @@ def test_a_picture_of_the_leaderboard(run, tmp_path, suffix, start):
     assert path.read_bytes().startswith(start)
 
 
-def board(found):
+def board(result):
     """Code, output without the line on raters, and errors of a command."""
-    code, out, err = found
+    code, out, err = result
     lines = [line for line in out.splitlines() if not line.startswith("Raters: ")]
     return code, lines, err
 
@@ -179,15 +181,15 @@ def test_names_print_harmlessly(run, battles, tmp_path):
     assert r"ivory\x1b[31m\u202e-lynx\r" in out
     odd = tmp_path / "b\x1b[31m.csv"
     frame.assign(winner=red).to_csv(odd, index=False)
-    told = [
+    message = [
         *run("rank", path, *FAST, "--features", red)[2],
         *run("rank", path, *FAST, "--new", red, f"no{red}")[2],
         *run("rank", odd)[2],
         *run("rank", red)[2],
         *run("rank", "--demo", red)[2],
     ]
-    assert len(told) == 5
-    assert all(line.isprintable() for line in (*out.splitlines(), *told))
+    assert len(message) == 5
+    assert all(line.isprintable() for line in (*out.splitlines(), *message))
     with pytest.raises(BattlesError) as raised:
         AnchorPipeline(new_models=[red]).fit(*split_battles(frame.replace(red, "x")))
     assert str(raised.value).isprintable()
@@ -268,11 +270,11 @@ def test_text_columns(run, battles, tmp_path):
     flags = ["--features", "words", "--text-columns"]
     code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
     assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
-    for given, cause in [
+    for inputs, cause in [
         ("text a", "takes pairs"),
         ("x,y", "no columns of texts x and y"),
     ]:
-        code, _, err = run("rank", path, *flags, given)
+        code, _, err = run("rank", path, *flags, inputs)
         assert code == 2 and cause in err[0]
 
 
@@ -291,12 +293,12 @@ def test_a_mix_of_contexts(run, kinds):
     flags += ["item_effects=none"]
     code, out, _ = run("rank", kinds, *FAST, *flags, "--json")
     assert code == 0
-    found = json.loads(out)
-    assert found["inputs"]["mix"] == [[1, 0.25], [2, 0.75]]
-    assert [one["context"] for one in found["contexts"]] == [1, 2]
+    result = json.loads(out)
+    assert result["inputs"]["mix"] == [[1, 0.25], [2, 0.75]]
+    assert [one["context"] for one in result["contexts"]] == [1, 2]
     scores = [
-        {row["model"]: row["score"] for row in board["models"]}
-        for board in (found, *found["contexts"])
+        {row["model"]: row["score"] for row in leaderboard["models"]}
+        for leaderboard in (result, *result["contexts"])
     ]
     for model, score in scores[0].items():
         assert score == pytest.approx(0.25 * scores[1][model] + 0.75 * scores[2][model])
@@ -323,17 +325,17 @@ def test_votes_of_a_model_may_be_hidden(run, battles, tmp_path):
     flags = [*FAST, "--set", "item_effects=none", "--json"]
     code, out, err = run("rank", battles, *flags, "--hide-votes-of", "amber-otter")
     assert code == 0
-    found = json.loads(out)
-    (model,) = [m for m in found["models"] if m["model"] == "amber-otter"]
+    result = json.loads(out)
+    (model,) = [m for m in result["models"] if m["model"] == "amber-otter"]
     assert model["is_new"] and model["n_human"] == 0
     frame = pd.read_csv(battles)
     plays = (frame[["model_a", "model_b"]] == "amber-otter").any(axis=1)
     hidden = plays & (frame["judge"] == "human")
     assert f"A dry run: {hidden.sum()} human rows of amber-otter are left out" in err[0]
-    assert "A dry run" in found["warnings"][0]["message"]
+    assert "A dry run" in result["warnings"][0]["message"]
     # The same as a table without these rows.
     frame[~hidden].to_csv(path := tmp_path / "hidden.csv", index=False)
-    assert json.loads(run("rank", path, *flags)[1])["models"] == found["models"]
+    assert json.loads(run("rank", path, *flags)[1])["models"] == result["models"]
 
 
 def test_votes_that_are_not_there_cannot_be_hidden(run, battles):

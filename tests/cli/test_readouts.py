@@ -39,9 +39,9 @@ def record(run):
     def call(*words):
         code, out, err = run(*words, "--json")
         assert (code, err) == (0, [])
-        found = json.loads(out)
-        assert found["schema_version"] >= 3
-        return found
+        result = json.loads(out)
+        assert result["schema_version"] >= 3
+        return result
 
     return call
 
@@ -51,9 +51,13 @@ def numbers(rows, names):
 
 
 def test_check(run, record, left_out, tmp_path):
-    found = record("check", *FAST, *TWO)
-    assert (found["holds"], found["compatible"], found["n_models"]) == ("unknown", 2, 2)
-    for row in found["models"]:
+    result = record("check", *FAST, *TWO)
+    assert (result["holds"], result["compatible"], result["n_models"]) == (
+        "unknown",
+        2,
+        2,
+    )
+    for row in result["models"]:
         assert row["score"] == left_out.loc[row["model"], "score"]
     path = tmp_path / "check.csv"
     assert run("check", *FAST, *TWO, "-o", path)[0] == 0
@@ -80,11 +84,11 @@ def test_methods_share_ties_counts_and_position_effects(record, tmp_path):
     X.assign(winner=y, count=counts).to_csv(path := tmp_path / "b.csv", index=False)
     flags = ["--weights", "frequency", "--methods", "JointBTL", "MeanShift"]
     flags += ["--set", "calibrator__position_effect=false", "ties=drop"]
-    found = record("compare", path, *TWO, *flags)["methods"]
+    result = record("compare", path, *TWO, *flags)["methods"]
     btl = BTLRegressor(ties="drop", weights="frequency")
     calibrator = JudgeCalibrator(position_effect=False)
     by_hand = JointBTL(btl), MeanShift(btl, calibrator)
-    for row, method in zip(found, by_hand, strict=True):
+    for row, method in zip(result, by_hand, strict=True):
         rows = leave_one_model_out(method, X, y, sample_weight=counts, models=TWO[1:])
         error = rows["score"] - rows["true_score"]
         assert row["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-6)
@@ -92,28 +96,28 @@ def test_methods_share_ties_counts_and_position_effects(record, tmp_path):
 
 def test_plan(run, record, anchor, fitted, tmp_path):
     worth = anchor.worth().table
-    found = record("plan", *FAST)["worth"]
-    np.testing.assert_allclose(numbers(found, worth.columns), worth.to_numpy(float))
+    result = record("plan", *FAST)["worth"]
+    np.testing.assert_allclose(numbers(result, worth.columns), worth.to_numpy(float))
     outlook = anchor.outlook([0.2, 0.01])
-    found = record("plan", *FAST, "--widths", "0.2", "0.01")["rows"]
-    assert [row["votes"] for row in found] == outlook.table["votes"].tolist()
+    result = record("plan", *FAST, "--widths", "0.2", "0.01")["rows"]
+    assert [row["votes"] for row in result] == outlook.table["votes"].tolist()
     # What is infinite is a word in JSON.
-    assert {row["verdicts"] for row in found[1::2]} == {"inf"}
+    assert {row["verdicts"] for row in result[1::2]} == {"inf"}
     design = anchor.design(30, {"human": 1.0, "judges": 0.05})
-    found = record("plan", *FAST, "--budget", "30", *PRICES)
-    assert [row["rows"] for row in found["rows"]] == design.table["rows"].tolist()
+    result = record("plan", *FAST, "--budget", "30", *PRICES)
+    assert [row["rows"] for row in result["rows"]] == design.table["rows"].tolist()
     path = tmp_path / "list.csv"
     assert run("plan", *FAST, "--budget", 30, *PRICES, "-o", path) == (0, "", [])
     assert pd.read_csv(path)["rows"].sum() == design.table["rows"].sum()
 
 
 def test_sensitivity(run, record, anchor, fitted, tmp_path):
-    found = record("sensitivity", *FAST, "--gamma", "0", "0.2")
+    result = record("sensitivity", *FAST, "--gamma", "0", "0.2")
     wider, broken = anchor.sensitivity([0, 0.2]).table, anchor.breakdown()
-    assert [row["low"] for row in found["sensitivity"]] == wider["low"].tolist()
-    gamma = [row["gamma_sign"] for row in found["breakdown"]]
+    assert [row["low"] for row in result["sensitivity"]] == wider["low"].tolist()
+    gamma = [row["gamma_sign"] for row in result["breakdown"]]
     assert gamma == pytest.approx(broken["gamma_sign"].tolist())
-    assert len(found["benchmarks"]) == len(anchor.benchmarks())
+    assert len(result["benchmarks"]) == len(anchor.benchmarks())
     path = tmp_path / "favours.csv"
     assert run("sensitivity", *FAST, "-o", path) == (0, "", [])
     read = pd.read_csv(path, index_col=["model", "opponent"])
@@ -125,9 +129,9 @@ def test_few_rows(run, record, tmp_path):
     plain = AnchorPipeline(cv=2, item_effects="none", random_state=0).fit(X, y)
     flags = [*FAST, "item_effects=none", "--model", NEW, "--opponent", "cedar-fox"]
     (row,) = record("sensitivity", *flags, "--rows", "arrival")["fragility"]
-    found = plain.fragility(X, y, "cedar-fox", model=NEW, rows="arrival")
-    assert row["k"] == found.table["k"].iloc[0]
-    assert [one["row"] for one in row["rows"]] == found.rows(NEW).index.tolist()
+    result = plain.fragility(X, y, "cedar-fox", model=NEW, rows="arrival")
+    assert row["k"] == result.table["k"].iloc[0]
+    assert [one["row"] for one in row["rows"]] == result.rows(NEW).index.tolist()
     path = tmp_path / "fragility.csv"
     assert run("sensitivity", *flags, "--rows", "arrival", "-o", path) == (0, "", [])
     assert pd.read_csv(path)["k"].tolist() == [row["k"]]

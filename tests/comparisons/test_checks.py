@@ -13,8 +13,8 @@ from skanchor.exceptions import BattlesError
 def reported(table, y=None, **kwargs):
     """Codes and texts of the warnings of a fit to a table."""
     y = np.arange(len(table)) % 2 if y is None else y
-    found = said(lambda: BTLRegressor(alpha=1.0).fit(table, y, **kwargs))
-    return {one.code: one for one in found}
+    result = said(lambda: BTLRegressor(alpha=1.0).fit(table, y, **kwargs))
+    return {one.code: one for one in result}
 
 
 @pytest.mark.parametrize("of", [pd.DataFrame, pl.DataFrame])
@@ -24,9 +24,9 @@ def test_labels_that_differ_in_case_or_blanks(of):
         {"model_a": names * 6, "model_b": [*names[1:], *names[:1]] * 6,
          "judge": ["human"] * 20 + ["Human"] * 4}
     )  # fmt: skip
-    found = reported(table)
-    assert found.keys() == {"look-alike-models", "look-alike-judges"}
-    models, judges = found["look-alike-models"], found["look-alike-judges"]
+    result = reported(table)
+    assert result.keys() == {"look-alike-models", "look-alike-judges"}
+    models, judges = result["look-alike-models"], result["look-alike-judges"]
     assert models.subject == ("Elk", "elk ")
     assert "X.replace({'elk ': 'Elk'})" in str(models)
     assert judges.subject == ("human", "Human")
@@ -43,8 +43,8 @@ def test_people_under_another_label_are_not_taken_for_a_judge_in_silence():
         {"model_a": names * 4, "model_b": [*names[1:], *names[:1]] * 4,
          "judge": np.repeat(judges, 3)}
     )  # fmt: skip
-    found = reported(table)["people-as-judges"]
-    assert found.subject == ("Crowd_workers", "human 2")
+    result = reported(table)["people-as-judges"]
+    assert result.subject == ("Crowd_workers", "human 2")
     assert not reported(table[:6])
 
 
@@ -81,10 +81,10 @@ def test_copies_are_reported(swap, has_prompts):
     length = {"len_a": rng.normal(size=300), "len_b": rng.normal(size=300)}
     prompts = {"prompt_id": [f"q{k}" for k in range(300)]} if has_prompts else {}
     table, y = votes(300, rng, **length, **prompts)
-    found = reported(*copied(table, y, [17, 40, 2, 9, 55], swap))
-    found = found["copied-rows" if has_prompts else "equal-rows"]
-    assert "features): 5, the first" in str(found)
-    assert "the first is row 300" in str(found)
+    result = reported(*copied(table, y, [17, 40, 2, 9, 55], swap))
+    result = result["copied-rows" if has_prompts else "equal-rows"]
+    assert "features): 5, the first" in str(result)
+    assert "the first is row 300" in str(result)
     for change in ({"len_a": 9.0}, {"model_a": "new"}, {"rater": 1}):
         assert not reported(*copied(table, y, [17, 40, 2, 9, 55], swap, **change))
 

@@ -36,8 +36,8 @@ def columns_of(case, rng):
 )
 def test_kinds_are_those_of_sorted_rows(case):
     columns = columns_of(case, np.random.default_rng(3))
-    found = number_rows(*columns)
+    result = number_rows(*columns)
     kind, first, size = by_hand(columns)
-    assert_array_equal(found.kind, kind)
-    assert_array_equal(found.first, first)
-    assert_array_equal(found.size, size)
+    assert_array_equal(result.kind, kind)
+    assert_array_equal(result.first, first)
+    assert_array_equal(result.size, size)

@@ -75,9 +75,13 @@ def test_features_asked_for_are_taken_whatever_their_names(kind):
 
 
 def test_all_none_or_all_but_some():
-    for chosen, kept in [("length", ("length",)), ([], ()), (["length"], ("length",))]:
+    for chosen, remaining in [
+        ("length", ("length",)),
+        ([], ()),
+        (["length"], ("length",)),
+    ]:
         X, _ = split_battles(TABLE, features=chosen)
-        assert Comparisons.from_battles(X).feature_names == kept
+        assert Comparisons.from_battles(X).feature_names == remaining
     X, _ = split_battles(TABLE, drop_features=["elo", "topic_id"])
     assert Comparisons.from_battles(X).feature_names == ("length",)
 

@@ -23,13 +23,13 @@ def test_categories():
         levels = ["unused", *sorted(set(frame[name]))[::-1], "zz"]
         frame[name] = pd.Categorical(frame[name], categories=levels)
     assert_same(Comparisons.from_battles(frame), plain)
-    kept = frame[frame["model_a"] != "Émile, 3"]
-    assert "Émile, 3" not in Comparisons.from_battles(kept).models
+    remaining = frame[frame["model_a"] != "Émile, 3"]
+    assert "Émile, 3" not in Comparisons.from_battles(remaining).models
     cast = [pl.col(c).cast(pl.Categorical) for c in ("model_a", "model_b", "judge")]
     polar = pl.DataFrame(columns_of()).with_columns(cast)
     assert_same(Comparisons.from_battles(polar), plain)
-    kept = polar.filter(pl.col("model_a") != "Émile, 3")
-    assert "Émile, 3" not in Comparisons.from_battles(kept).models
+    remaining = polar.filter(pl.col("model_a") != "Émile, 3")
+    assert "Émile, 3" not in Comparisons.from_battles(remaining).models
     # Chunks of an arrow column may each bring their own dictionary.
     halves = [pa.table(columns_of()).slice(0, 3), pa.table(columns_of()).slice(3)]
     coded = [
@@ -111,8 +111,8 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
 
 
 def test_labels_in_a_list_keep_their_types():
-    found = find_groups([1, "2", "p", 1], None, 4)
-    assert found.prompts.tolist() == [0, 1, 2, 0]
+    result = find_groups([1, "2", "p", 1], None, 4)
+    assert result.prompts.tolist() == [0, 1, 2, 0]
     for one in (17, 17.0):
         table = pd.DataFrame({"prompt_id": pd.Series([one, "17", "p"], dtype=object)})
         for groups in ("prompt_id", table["prompt_id"].tolist()):

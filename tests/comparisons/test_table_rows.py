@@ -86,8 +86,8 @@ def test_unknown_orders_in_categories_of_polars():
     sides = pl.Series(["model_b", None, "model_a"], dtype=pl.Categorical)
     table = pl.DataFrame({"model_a": ["x"] * 3, "model_b": ["y"] * 3})
     table = table.with_columns(shown_first=sides)
-    for each in (table, table.to_arrow()):
-        assert Comparisons.from_battles(each).order.tolist() == [-1.0, 0.0, 1.0]
+    for item in (table, table.to_arrow()):
+        assert Comparisons.from_battles(item).order.tolist() == [-1.0, 0.0, 1.0]
 
 
 def test_bare_arrays():

@@ -57,14 +57,14 @@ def test_fetched_table_equals_the_tidy_one(name):
         pytest.skip("SKANCHOR_DATA_MIRROR does not lead to the tidy tables")
     # Models may be called "NA"; only a rater can be missing.
     tidy = pd.read_csv(path, keep_default_na=False, na_values={"rater": [""]})
-    found = fetched(name)
-    pd.testing.assert_frame_equal(found.frame, tidy)
-    assert "Source: github.com" in found.DESCR or "Source: labels" in found.DESCR
-    assert found.feature_names == [c for c in tidy.columns if c != "winner"]
+    result = fetched(name)
+    pd.testing.assert_frame_equal(result.frame, tidy)
+    assert "Source: github.com" in result.DESCR or "Source: labels" in result.DESCR
+    assert result.feature_names == [c for c in tidy.columns if c != "winner"]
     X, y = FETCHERS[name](return_X_y=True, as_frame=False)
     assert X.shape == (len(tidy), len(tidy.columns) - 1) and len(y) == len(tidy)
     # Paths of this machine do not go with the table.
-    assert not found.frame.attrs
+    assert not result.frame.attrs
 
 
 @pytest.mark.parametrize("fetch", [fetch_mt_bench, fetch_llmfao])

@@ -28,17 +28,17 @@ NEW = "new-model"
 
 def noise_of(X, y, anchor):
     """Dispersion of each source, people last."""
-    fit = PipelineFit.of(Sample.admit(X, y), anchor.calibrator_)
+    fit = PipelineFit.of(Sample.from_battles(X, y), anchor.calibrator_)
     return fit.dispersions(without_items=True)
 
 
 def checked(X, y, anchor):
-    known = PipelineFit.of(
-        Sample.admit(X, y), anchor.calibrator_, covariance=X.item_covariance
+    reference = PipelineFit.of(
+        Sample.from_battles(X, y), anchor.calibrator_, covariance=X.item_covariance
     )
     noise = noise_of(X, y, anchor)
-    sums = FitSums.of(known.fit, known.sources, X.order, noise)
-    return check_arrivals(X.models, X.judges, known.fit, sums)
+    sums = FitSums.of(reference.fit, reference.sources, X.order, noise)
+    return check_arrivals(X.models, X.judges, reference.fit, sums)
 
 
 def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
@@ -84,7 +84,7 @@ def two_steps_by_dense_algebra(data):
 def test_changes_equal_dense_algebra():
     data = liked(item_sd=0.0, n_models=5)
     check = look(data, historical_fit="two-step")
-    found = check.changes
+    result = check.changes
     X, dense, v, residual, curvature = two_steps_by_dense_algebra(data)
     G = dense.gradient(v)
     J = G.T @ (G * curvature[:, None])
@@ -99,7 +99,7 @@ def test_changes_equal_dense_algebra():
         "curvature": slope * (bend[1] - bend[0]) / (2.0 * step),
     }
     curved = {(judge, "curvature"): row for judge, row in check.curvature.iterrows()}
-    for (judge, change), row in [*found.iterrows(), *curved.items()]:
+    for (judge, change), row in [*result.iterrows(), *curved.items()]:
         rows = dense.m >= 0
         if judge != "all judges":
             rows &= dense.m == X.judges.tolist().index(judge)
@@ -111,20 +111,20 @@ def test_changes_equal_dense_algebra():
         assert_allclose(row["value"], value, rtol=1e-4)
         assert_allclose(row["shift"], (value - (change == "sensitivity")) * answer[0],
                         rtol=1e-4)  # fmt: skip
-    assert len(found) == 5 and len(curved) == 2
+    assert len(result) == 5 and len(curved) == 2
 
 
 def test_disagreement_equals_dense_algebra():
     """Each judge has a score of its own for a model, whose common one is held fixed."""
     data = liked(item_sd=0.0, n_models=5, n_judges=3)
-    found = look(data, historical_fit="two-step").models
+    result = look(data, historical_fit="two-step").models
     X, dense, v, residual, curvature = two_steps_by_dense_algebra(data)
     slope = dense.split(v)[1]
-    for i, (_, row) in enumerate(found.iterrows()):
+    for i, (_, row) in enumerate(result.iterrows()):
         fixed = null_space(dense.targets()[:, [i]].T)
         G = dense.gradient(v) @ fixed
-        own = (dense.a == i).astype(float) - (dense.b == i)
-        T = own[:, None] * (dense.m[:, None] == np.arange(len(slope)))
+        of_source = (dense.a == i).astype(float) - (dense.b == i)
+        T = of_source[:, None] * (dense.m[:, None] == np.arange(len(slope)))
         cross = G.T @ (T * curvature[:, None])
         taken = np.linalg.pinv(G.T @ (G * curvature[:, None]), hermitian=True) @ cross
         information = T.T @ (T * curvature[:, None]) - cross.T @ taken
@@ -165,15 +165,15 @@ def test_laws(item_effects):
 
 
 def test_silent_where_nothing_is_wrong():
-    said = 0
+    message = 0
     for seed in range(15):
         data = simulate_battles(n_historical=4000, new_score=1.0, random_state=seed)
-        found = look(data)
-        said += (found.changes["p_adjusted"] < 0.01).any()
-        said += (found.models["scale"] > 1.0).any()
-        said += (found.curvature["p_adjusted"] < 0.01).any()
+        result = look(data)
+        message += (result.changes["p_adjusted"] < 0.01).any()
+        message += (result.models["scale"] > 1.0).any()
+        message += (result.curvature["p_adjusted"] < 0.01).any()
     # Each has odds of one in a hundred.
-    assert said <= 2
+    assert message <= 2
 
 
 def test_judges_that_change_are_named():
@@ -233,8 +233,8 @@ def test_disagreement_is_told_and_widens_the_interval():
     bare = np.sqrt(np.sum(anchor.influence_[:, anchor.models_ == NEW] ** 2))
     assert_allclose(anchor.standard_errors_[NEW], row["scale"] * bare)
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
-    said = [str(f) for f in diagnostics.findings() if f.code == "disagreement"]
-    assert len(said) == 1 and "more than about any old model" in said[0]
+    message = [str(f) for f in diagnostics.findings() if f.code == "disagreement"]
+    assert len(message) == 1 and "more than about any old model" in message[0]
     text = " ".join(ranking(Facts(anchor)).to_text().split())
     assert "Judges disagree about 'new-model'" in text
 
@@ -251,8 +251,8 @@ def test_disagreement_may_be_left_out_of_the_error():
     anchor.set_params(disagreement="ignore")
     with pytest.warns(DiagnosticWarning, match=r"disagree.*error does not allow for"):
         bare = clone(anchor).fit(X, y)
-    found = bare.result_.diagnostics.arrivals
-    assert (found.models["scale"] == 1.0).all() and (found.scale == 1.0).all()
+    result = bare.result_.diagnostics.arrivals
+    assert (result.models["scale"] == 1.0).all() and (result.scale == 1.0).all()
     assert_array_equal(bare.scores_, wide.scores_)
     scale = wide.result_.diagnostics.arrivals.models.loc[NEW, "scale"]
     assert scale > 1.5
@@ -271,9 +271,9 @@ def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
     factor = [1e4]
 
     def apart(*args, **options):
-        found = check_arrivals(*args, **options)
+        result = check_arrivals(*args, **options)
         scale = np.where(args[0] == NEW, factor[0], 1.0)
-        return replace(found, models=found.models.assign(scale=scale))
+        return replace(result, models=result.models.assign(scale=scale))
 
     anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
     error = anchor.fit(data.X, data.y).standard_errors_[NEW]
@@ -289,9 +289,9 @@ def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
 
 
 def test_one_judge_cannot_disagree():
-    found = look(liked(n_judges=1, item_sd=0.0))
-    assert found.models["chi2"].isna().all() and (found.models["scale"] == 1.0).all()
-    assert found.changes.index.get_level_values("judge").unique().tolist() == [
+    result = look(liked(n_judges=1, item_sd=0.0))
+    assert result.models["chi2"].isna().all() and (result.models["scale"] == 1.0).all()
+    assert result.changes.index.get_level_values("judge").unique().tolist() == [
         "judge-1"
     ]
 
@@ -300,5 +300,5 @@ def test_an_order_that_is_always_the_same_is_no_change():
     data = liked(item_sd=0.0)
     _, sign = meets(data.X, NEW)
     shown = np.where(sign >= 0, "model_a", "model_b")
-    found = look(data, X=data.X.assign(shown_first=shown))
-    assert set(found.changes.index.get_level_values("change")) == {"sensitivity"}
+    result = look(data, X=data.X.assign(shown_first=shown))
+    assert set(result.changes.index.get_level_values("change")) == {"sensitivity"}

@@ -38,18 +38,18 @@ def test_residual_shares_are_those_of_a_regression_on_the_features(fitted):
     signs = np.eye(n)[X.left] - np.eye(n)[X.right]
     contrast = X.features_left - X.features_right
     human = X.is_human
-    kept = curvature[human] @ signs[human] ** 2
-    total = kept.copy()
+    remaining = curvature[human] @ signs[human] ** 2
+    total = remaining.copy()
     for m, judge in enumerate(X.judges.tolist()):
         rows = X.judge == m
         weight, z = curvature[rows], signs[rows]
         square = X.sensitivities[m] ** 2
-        kept += square * left_over(z, contrast[rows], weight)
+        remaining += square * left_over(z, contrast[rows], weight)
         total += square * (weight @ z**2)
         delta = (z @ X.scores)[:, None]
         share = left_over(delta, contrast[rows], weight) / (weight @ delta**2)
         assert_allclose(seen.judges.loc[judge, "residual_share"], share.item())
-    expected = (kept / total)[X.is_new]
+    expected = (remaining / total)[X.is_new]
     assert_allclose(seen.models["residual_share"], expected, rtol=1e-8)
     assert (expected < 0.99).all()
 
@@ -79,9 +79,9 @@ def test_the_distance_beyond_the_historical_scores(fitted):
         scores = one.result_.all_scores.to_numpy()
         old, mine = scores[~is_new], scores[is_new]
         beyond = np.maximum(0.0, np.maximum(mine - old.max(), old.min() - mine))
-        found = one.result_.diagnostics.models["outside_scores"]
-        assert_allclose(found, beyond / (old.max() - old.min()))
-    assert found["new-model-1"] > 0.1
+        result = one.result_.diagnostics.models["outside_scores"]
+        assert_allclose(result, beyond / (old.max() - old.min()))
+    assert result["new-model-1"] > 0.1
 
 
 def test_scale_z_is_that_of_votes_where_judges_know_everything_else():
@@ -114,13 +114,16 @@ def small_fit(**settings):
 def test_intervals_of_the_joint_fit_reach_further_away_from_zero():
     joint, steps = small_fit(), small_fit(historical_fit="two-step")
     # But for the noise of the votes, which is that of independent ones here.
-    found = joint.result_.diagnostics.scale_z
-    assert joint.result_.scale_z == pytest.approx(found, rel=0.1)
+    result = joint.result_.diagnostics.scale_z
+    assert joint.result_.scale_z == pytest.approx(result, rel=0.1)
     assert steps.result_.scale_z == np.inf
     for anchor, is_even in ((joint, False), (steps, True)):
-        board = anchor.leaderboard()
-        up, down = board["high"] - board["score"], board["score"] - board["low"]
-        lean = (up - down) * np.sign(board["score"])
+        leaderboard = anchor.leaderboard()
+        up, down = (
+            leaderboard["high"] - leaderboard["score"],
+            leaderboard["score"] - leaderboard["low"],
+        )
+        lean = (up - down) * np.sign(leaderboard["score"])
         assert np.allclose(lean, 0.0) if is_even else (lean > 0).all()
         table = anchor.contrasts()
         lean = table["high"] + table["low"] - 2 * table["difference"]
@@ -136,8 +139,8 @@ def test_a_ridge_that_shortens_intervals_is_told(how):
     )
     shares = [a.result_.diagnostics.ridge_share for a in (plain, light, heavy)]
     assert shares[0] == 1.0 and 0.9 < shares[1] < 1.0 and shares[2] < 0.85
-    told = ["ridge" in repr(a.result_.diagnostics) for a in (plain, light, heavy)]
-    assert told == [False, False, True]
+    message = ["ridge" in repr(a.result_.diagnostics) for a in (plain, light, heavy)]
+    assert message == [False, False, True]
     # As it says: the error is too short by about that share.
     error = [a.standard_errors_["new-model"] for a in (plain, heavy)]
     assert error[1] / error[0] == pytest.approx(shares[2], abs=0.1)

@@ -27,8 +27,8 @@ def test_ties_and_weights_enter_the_check_of_a_judge(rng):
     )  # fmt: skip
     anchor.fit(X, y, sample_weight=weight)
     rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
-    fit = PipelineFit.of(Sample.admit(rows, y, weight), anchor.calibrator_)
-    found = run_item_test(fit, anchor.btl_)
+    fit = PipelineFit.of(Sample.from_battles(rows, y, weight), anchor.calibrator_)
+    result = run_item_test(fit, anchor.btl_)
 
     names = anchor.btl_.models_
     old = (X.judge != "human") & X.model_a.isin(names) & X.model_b.isin(names)
@@ -46,7 +46,7 @@ def test_ties_and_weights_enter_the_check_of_a_judge(rng):
     assert 1.1 < size < 0.9 * np.sum(w**2) / np.sum(w)
     spread = information @ anchor.btl_.covariance_ @ information
     chi = sums @ np.linalg.pinv(size * information + c**2 * spread) @ sums
-    assert_allclose(found.by_judge[1].chi2, chi, rtol=1e-6)
+    assert_allclose(result.by_judge[1].chi2, chi, rtol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")

@@ -40,8 +40,8 @@ def test_the_covariance_is_that_of_generalised_least_squares(item_effects):
         Z = eye[cut.left[used]] - eye[cut.right[used]]
         variance += X.item_covariance[m, m] * Z @ Z.T
     expected = np.linalg.inv(A.T @ np.linalg.solve(variance, A))
-    found = judge_errors(sample, anchor.calibrator_)[JUDGE]
-    assert_allclose(found, expected, rtol=1e-6)
+    result = judge_errors(sample, anchor.calibrator_)[JUDGE]
+    assert_allclose(result, expected, rtol=1e-6)
 
 
 def test_partial_effects_are_lines_through_the_median():

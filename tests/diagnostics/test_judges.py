@@ -41,12 +41,12 @@ def sample_of_rows():
     columns = ["model_a", "model_b", "judge", "shown_first", "y"]
     table = pd.DataFrame(ROWS, columns=columns)
     X = Comparisons.from_battles(table.drop(columns="y"))
-    sample = Sample.admit(X, table["y"], WEIGHT)
+    sample = Sample.from_battles(X, table["y"], WEIGHT)
     return sample.with_battles(decide_roles(X, sample.weight, None))
 
 
 def test_counts_and_rates_by_hand():
-    found = judge_table(sample_of_rows(), np.array([1.0, -1.0, 0.0]), Known)
+    result = judge_table(sample_of_rows(), np.array([1.0, -1.0, 0.0]), Known)
     expected = pd.DataFrame(
         {
             "rows": [5, 1],
@@ -60,7 +60,7 @@ def test_counts_and_rates_by_hand():
         },
         index=pd.Index(["j", "k"], name="judge"),
     )
-    pd.testing.assert_frame_equal(found, expected)
+    pd.testing.assert_frame_equal(result, expected)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

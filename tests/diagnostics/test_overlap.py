@@ -11,14 +11,14 @@ from skanchor import Comparisons
 from skanchor._diagnostics.sums import feature_overlap, historical_features
 
 
-def battles(old, late, side="a"):
+def battles(old, is_new_row, side="a"):
     """Rows of a judge: pairs of features between old models, and of arrivals.
 
     The new model stands on ``side``.
     """
-    old, late = np.atleast_3d(old), np.atleast_3d(late)
-    n, new = len(old), np.repeat([False, True], [len(old), len(late)])
-    values = np.concatenate([old, late if side == "a" else late[:, ::-1]])
+    old, is_new_row = np.atleast_3d(old), np.atleast_3d(is_new_row)
+    n, new = len(old), np.repeat([False, True], [len(old), len(is_new_row)])
+    values = np.concatenate([old, is_new_row if side == "a" else is_new_row[:, ::-1]])
     first = np.where(new & (side == "a"), "new", "x")
     second = np.where(new & (side == "b"), "new", "y")
     assert len(values) == len(new) >= n
@@ -31,9 +31,9 @@ def battles(old, late, side="a"):
 def overlap(X, used=None):
     used = np.ones(len(X), bool) if used is None else used
     sample = SimpleNamespace(X=X, counts=used, times=np.ones(len(used)))
-    (found,) = feature_overlap(sample, historical_features(sample))
+    (result,) = feature_overlap(sample, historical_features(sample))
     names = ["outside_features", "effective_share", "largest_ratio"]
-    return {} if np.isnan(found).all() else dict(zip(names, found, strict=True))
+    return {} if np.isnan(result).all() else dict(zip(names, result, strict=True))
 
 
 # Contrasts of history are one and minus one, so that their mean square is one.
@@ -44,21 +44,21 @@ OLD = [[0.5, -0.5], [0.0, 1.0], [1.0, 0.0]]
 def test_shares_by_hand(side):
     # The new model's contrasts are 0.9 and 0.1, 0.5 on average; one feature of four
     # responses, three of the new model's own, lies outside [-0.5, 1].
-    late = [[0.9, 0.0], [0.1, 0.0], [1.5, 1.0], [1.2, 0.7]]
-    found = overlap(battles(OLD, late, side))
+    is_new_row = [[0.9, 0.0], [0.1, 0.0], [1.5, 1.0], [1.2, 0.7]]
+    result = overlap(battles(OLD, is_new_row, side))
     s = 0.5
-    assert_allclose(found["outside_features"], 0.5)
-    assert_allclose(found["effective_share"], np.cosh(s) ** 2 / np.cosh(2 * s))
-    assert_allclose(found["largest_ratio"], np.exp(s) / np.cosh(s))
+    assert_allclose(result["outside_features"], 0.5)
+    assert_allclose(result["effective_share"], np.cosh(s) ** 2 / np.cosh(2 * s))
+    assert_allclose(result["largest_ratio"], np.exp(s) / np.cosh(s))
 
 
 def test_the_largest_ratio_is_that_of_the_farthest_row():
     # Contrasts of history are two, one and one, with a mean square of two.
-    found = overlap(battles([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0]]))
+    result = overlap(battles([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0]]))
     tilt = np.array([2.0, 1.0, 1.0]) / 2.0
     mean, square = np.cosh(tilt).mean(), np.cosh(2 * tilt).mean()
-    assert_allclose(found["largest_ratio"], np.exp(1.0) / mean)
-    assert_allclose(found["effective_share"], mean**2 / square)
+    assert_allclose(result["largest_ratio"], np.exp(1.0) / mean)
+    assert_allclose(result["effective_share"], mean**2 / square)
 
 
 @pytest.mark.parametrize("distance", [0.3, 0.8])
@@ -67,9 +67,9 @@ def test_two_normals_of_one_covariance(distance, rng):
     n, root = 60_000, np.array([[1.0, 0.0, 0.0], [0.5, 0.8, 0.0], [0.2, -0.3, 1.5]])
     step = root @ (distance * np.array([0.6, 0.0, 0.8]))
     contrasts = rng.normal(size=(n, 3)) @ root.T, rng.normal(size=(n, 3)) @ root.T
-    old, late = (
+    old, is_new_row = (
         np.stack([c / 2, -c / 2], axis=1) for c in (contrasts[0], contrasts[1] + step)
     )
-    found = overlap(battles(old, late))
-    assert_allclose(found["effective_share"], np.exp(-(distance**2)), rtol=0.05)
-    assert found["outside_features"] < 0.001
+    result = overlap(battles(old, is_new_row))
+    assert_allclose(result["effective_share"], np.exp(-(distance**2)), rtol=0.05)
+    assert result["outside_features"] < 0.001

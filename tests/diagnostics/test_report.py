@@ -41,8 +41,8 @@ def test_a_judge_who_overrates_a_model_is_named():
     y[fan & favour & (X.model_b == favourite).to_numpy()] = 0
     anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
     assert anchor.item_effects_ == "random"
-    found = anchor.result_.diagnostics.deviations
-    z = found.deviation / found.standard_error
+    result = anchor.result_.diagnostics.deviations
+    z = result.deviation / result.standard_error
     assert z.idxmax() == ("judge-1", favourite) and z.max() > 3
     assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
 
@@ -51,11 +51,11 @@ def test_coverage_on_request():
     data = liked(item_sd=0.0)
     anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
     assert anchor.result_.diagnostics.check is None
-    found = check_intervals(anchor, data.X, data.y)
-    seen, coverage = replace(anchor.result_.diagnostics, check=found), found.coverage
+    result = check_intervals(anchor, data.X, data.y)
+    seen, coverage = replace(anchor.result_.diagnostics, check=result), result.coverage
     table = leave_one_model_out(anchor, data.X, data.y)
     assert coverage == table.compatible.mean()
-    assert found.covered == table.covered.mean() <= coverage
+    assert result.covered == table.covered.mean() <= coverage
     assert 0.5 <= coverage <= 1.0
-    said = f"left out: {coverage:.0%} (human scores taken as exact: "
-    assert said + f"{found.covered:.0%})" in repr(seen)
+    message = f"left out: {coverage:.0%} (human scores taken as exact: "
+    assert message + f"{result.covered:.0%})" in repr(seen)

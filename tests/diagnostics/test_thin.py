@@ -28,9 +28,9 @@ def thinned(model, votes, seed=3):
 def test_a_model_with_a_dozen_votes_is_told():
     with pytest.warns(
         DiagnosticWarning, match="'model-03' has 12 human votes"
-    ) as found:
+    ) as result:
         anchor = AnchorPipeline(**OPTIONS).fit(*thinned("model-03", 12))
-    assert str(found[0].message).count("human votes") == 1
+    assert str(result[0].message).count("human votes") == 1
     table = anchor.result_.diagnostics.historical
     assert table.loc["model-03", "votes"] == 12
     errors = anchor.btl_.standard_errors_

@@ -65,18 +65,20 @@ def infinite(*models):
     """Check that these models have no finite error, and the others have one."""
 
     def check(anchor):
-        board = anchor.leaderboard()
-        at = board.index.isin(models)
-        assert np.isinf(board.loc[at, "standard_error"]).all(), board
-        assert np.isfinite(board.loc[~at, "standard_error"]).all(), board
-        assert (board.loc[~at, "standard_error"] > 0).all()
+        leaderboard = anchor.leaderboard()
+        at = leaderboard.index.isin(models)
+        assert np.isinf(leaderboard.loc[at, "standard_error"]).all(), leaderboard
+        assert np.isfinite(leaderboard.loc[~at, "standard_error"]).all(), leaderboard
+        assert (leaderboard.loc[~at, "standard_error"] > 0).all()
         # One that won, or lost, everything has a limit, and a rank set by it.
-        lost = at & ~board["determined"]
-        assert (board.loc[lost, "rank_low"] == 1).all()
-        assert (board.loc[lost, "rank_high"] == len(board)).all()
-        assert (np.isfinite(board[["low", "high"]]).sum(axis=1) == 2 - at - lost).all()
-        assert (board["score"].abs() < 25).all(), board
-        assert not board.isna().any(axis=None)
+        lost = at & ~leaderboard["determined"]
+        assert (leaderboard.loc[lost, "rank_low"] == 1).all()
+        assert (leaderboard.loc[lost, "rank_high"] == len(leaderboard)).all()
+        assert (
+            np.isfinite(leaderboard[["low", "high"]]).sum(axis=1) == 2 - at - lost
+        ).all()
+        assert (leaderboard["score"].abs() < 25).all(), leaderboard
+        assert not leaderboard.isna().any(axis=None)
 
     return check
 

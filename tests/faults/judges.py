@@ -48,12 +48,12 @@ SPLIT = (SeparationWarning, "'judge-1' are separated by feature 'x1'")
 def by_the_other(anchor):
     """The judge has no part in the result, which is as good as that of the other."""
     assert anchor.judges_.tolist() == ["judge-2"]
-    rest, _ = warnings_of(
+    others, _ = warnings_of(
         lambda: fit(keep_rows((FRAME["judge"] != "judge-1").to_numpy()))
     )
-    error = rest.standard_errors_
+    error = others.standard_errors_
     assert_allclose(anchor.standard_errors_, error, rtol=0.2)
-    assert (abs(anchor.scores_ - rest.scores_) < 0.7 * error).all()
+    assert (abs(anchor.scores_ - others.scores_) < 0.7 * error).all()
 
 
 table(
@@ -84,10 +84,10 @@ def rare(n_rows=5):
 
 
 def as_without(anchor):
-    rest = fitted()
-    error = rest.standard_errors_.iloc[0]
-    assert_allclose(anchor.scores_, rest.scores_, atol=0.1 * error)
-    assert_allclose(anchor.standard_errors_, rest.standard_errors_, rtol=0.05)
+    others = fitted()
+    error = others.standard_errors_.iloc[0]
+    assert_allclose(anchor.scores_, others.scores_, atol=0.1 * error)
+    assert_allclose(anchor.standard_errors_, others.standard_errors_, rtol=0.05)
 
 
 table(

@@ -74,9 +74,9 @@ def proportions(y):
     return calibration_curve(y, plain().predict_proba(X)[:, 1], pos_label="model_b")
 
 
-def finite(found):
-    for each in found:
-        values = np.asarray(each)
+def finite(result):
+    for item in result:
+        values = np.asarray(item)
         assert values.dtype == object or np.isfinite(values).all()
 
 

@@ -48,18 +48,24 @@ def _unbeaten(anchor):
     infinite(FIRST)(anchor)
     # Far out, its rows say nothing of the others: the answer is as without it. How
     # far, no row says, but that it stands first.
-    board = anchor.leaderboard()
-    assert board.index[0] == FIRST and board["score"].idxmax() == FIRST
-    assert board.loc[FIRST, ["rank", "rank_low", "rank_high"]].tolist() == [1, 1, 1]
-    rest = fit(
+    leaderboard = anchor.leaderboard()
+    assert leaderboard.index[0] == FIRST and leaderboard["score"].idxmax() == FIRST
+    assert leaderboard.loc[FIRST, ["rank", "rank_low", "rank_high"]].tolist() == [
+        1,
+        1,
+        1,
+    ]
+    others = fit(
         wins(keep_rows(~meets(FIRST)), FIRST, HUMAN[~meets(FIRST)]),
         historical_fit="two-step",
     )
-    error = rest.standard_errors_[NEW]
-    assert abs(rest.scores_[NEW] - anchor.scores_[NEW]) < 0.1 * error
+    error = others.standard_errors_[NEW]
+    assert abs(others.scores_[NEW] - anchor.scores_[NEW]) < 0.1 * error
     assert anchor.influence_.shape == (len(FRAME), 6)
-    known = anchor.win_probability(FRAME[HUMAN & meets(FIRST)].drop(columns="winner"))
-    assert ((known < 1e-4) | (known > 1 - 1e-4)).all()
+    reference = anchor.win_probability(
+        FRAME[HUMAN & meets(FIRST)].drop(columns="winner")
+    )
+    assert ((reference < 1e-4) | (reference > 1 - 1e-4)).all()
     # So with every way of inference.
     for params in (
         {"item_effects": "random"},
@@ -94,12 +100,14 @@ def placed_first(anchor):
 def judges_join(anchor):
     infinite()(anchor)
     # The order that all votes give.
-    known = fitted().leaderboard()["score"]
-    board = anchor.leaderboard()
-    assert np.corrcoef(board["score"], known.loc[board.index])[0, 1] > 0.9
+    reference = fitted().leaderboard()["score"]
+    leaderboard = anchor.leaderboard()
+    assert (
+        np.corrcoef(leaderboard["score"], reference.loc[leaderboard.index])[0, 1] > 0.9
+    )
     # People say little of the distance between the groups, and the errors tell.
     assert (
-        board.loc[FIRST, "standard_error"]
+        leaderboard.loc[FIRST, "standard_error"]
         > 1.5 * (fitted().leaderboard().loc[FIRST, "standard_error"])
     )
 
@@ -277,11 +285,11 @@ def rare(won, n_rows):
     rows = np.flatnonzero(HUMAN & meets(LAST))
     others = FRAME["model_a"].where(FRAME["model_a"] != LAST, FRAME["model_b"])
     by_opponent = pd.Series(rows).groupby(others[rows].to_numpy())
-    kept = np.sort(by_opponent.nth([0, 1]).to_numpy())
-    kept = kept[np.argsort(others[kept], kind="stable")][:n_rows]
-    frame = wins(FRAME, LAST, np.isin(np.arange(len(FRAME)), kept), won=False)
-    frame = wins(frame, LAST, np.isin(np.arange(len(FRAME)), kept[list(won)]))
-    return frame.drop(index=np.setdiff1d(rows, kept)).reset_index(drop=True)
+    remaining = np.sort(by_opponent.nth([0, 1]).to_numpy())
+    remaining = remaining[np.argsort(others[remaining], kind="stable")][:n_rows]
+    frame = wins(FRAME, LAST, np.isin(np.arange(len(FRAME)), remaining), won=False)
+    frame = wins(frame, LAST, np.isin(np.arange(len(FRAME)), remaining[list(won)]))
+    return frame.drop(index=np.setdiff1d(rows, remaining)).reset_index(drop=True)
 
 
 def dealt_anew(anchor):

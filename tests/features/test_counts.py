@@ -87,9 +87,9 @@ SURFACES = {
 @pytest.mark.parametrize("name", SURFACES)
 def test_surface_by_hand(name):
     text, expected = SURFACES[name]
-    found = surface_counts(text)
-    assert tuple(found) == SURFACE
-    assert {key: value for key, value in found.items() if value} == expected
+    result = surface_counts(text)
+    assert tuple(result) == SURFACE
+    assert {key: value for key, value in result.items() if value} == expected
 
 
 REFUSALS = [
@@ -121,18 +121,18 @@ STYLES = {
 
 @pytest.mark.parametrize("text", STYLES)
 def test_arena_style_by_hand(text):
-    found = arena_counts(text)
-    assert tuple(found) == STYLE
-    assert tuple(found.values()) == STYLES[text]
+    result = arena_counts(text)
+    assert tuple(result) == STYLE
+    assert tuple(result.values()) == STYLES[text]
 
 
 @given(st.text(max_size=200))
 def test_every_text_has_counts(text):
     for counts in (surface_counts(text), arena_counts(text)):
         assert all(isinstance(n, int) and n >= 0 for n in counts.values())
-    found = surface_counts(text)
-    assert found["words"] <= found["characters"] == len(text)
-    assert found["paragraphs"] <= found["lines"]
+    result = surface_counts(text)
+    assert result["words"] <= result["characters"] == len(text)
+    assert result["paragraphs"] <= result["lines"]
 
 
 def test_no_count_smells_of_the_outcome():

@@ -59,14 +59,14 @@ class Encoder:
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_columns_become_feature_columns(kind):
     table = KINDS[kind](TABLE)
-    found = clone(COUNTS).fit_transform(table)
-    assert type(found) is type(table)
+    result = clone(COUNTS).fit_transform(table)
+    assert type(result) is type(table)
     names = ["model_a", "model_b", "topic", "words_a", "bold_a", "words_b", "bold_b"]
-    assert list(getattr(found, "column_names", found.columns)) == names
+    assert list(getattr(result, "column_names", result.columns)) == names
     for name, values in WORDS.items():
-        assert_array_equal(np.asarray(found[name]), values)
+        assert_array_equal(np.asarray(result[name]), values)
     if kind == "pandas":
-        assert_array_equal(found.index, TABLE.index)
+        assert_array_equal(result.index, TABLE.index)
 
 
 @pytest.mark.parametrize("transformer", TRANSFORMERS, ids=str)
@@ -74,11 +74,11 @@ def test_text_columns_become_feature_columns(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_set_output(transformer, kind, output):
     table = KINDS[kind](TABLE)
-    own = clone(transformer).set_output(transform=output)
-    found = own.fit_transform(table)
-    assert isinstance(found, {"pandas": pd.DataFrame, "polars": pl.DataFrame}[output])
-    assert list(found.columns) == own.get_feature_names_out().tolist()
-    assert found["model_a"].to_list() == ["x", "y", "z"]
+    of_source = clone(transformer).set_output(transform=output)
+    result = of_source.fit_transform(table)
+    assert isinstance(result, {"pandas": pd.DataFrame, "polars": pl.DataFrame}[output])
+    assert list(result.columns) == of_source.get_feature_names_out().tolist()
+    assert result["model_a"].to_list() == ["x", "y", "z"]
 
 
 def test_several_pairs():
@@ -98,17 +98,17 @@ def test_several_pairs():
 @pytest.mark.parametrize("transformer", [TRANSFORMERS[0], TRANSFORMERS[3]], ids=str)
 def test_one_column_of_texts(transformer):
     texts = TABLE["response_a"].tolist()
-    own = clone(transformer)
-    expected = own.fit_transform(texts)
-    assert expected.shape == (3, len(own.get_feature_names_out()))
+    of_source = clone(transformer)
+    expected = of_source.fit_transform(texts)
+    assert expected.shape == (3, len(of_source.get_feature_names_out()))
     for column in (
         np.array(texts), TABLE["response_a"], pl.Series(texts),
         pa.chunked_array([texts]), tuple(texts), iter(texts),
     ):  # fmt: skip
-        assert_allclose(own.transform(column), expected)
+        assert_allclose(of_source.transform(column), expected)
     mixed = ColumnTransformer([("text", clone(transformer), "response_a")])
     assert_allclose(mixed.fit_transform(TABLE), expected)
-    frame = own.set_output(transform="pandas").transform(TABLE["response_a"])
+    frame = of_source.set_output(transform="pandas").transform(TABLE["response_a"])
     assert_array_equal(frame.index, TABLE.index)
 
 
@@ -117,8 +117,8 @@ def test_swapped_sides_swap_columns(transformer):
     swapped = TABLE.rename(
         columns={"response_a": "response_b", "response_b": "response_a"}
     )
-    own = clone(transformer).fit(TABLE)
-    one, two = own.transform(TABLE), own.transform(swapped)
+    of_source = clone(transformer).fit(TABLE)
+    one, two = of_source.transform(TABLE), of_source.transform(swapped)
     for name in one.columns.difference(["model_a", "model_b", "topic"]):
         other = name[:-1] + {"a": "b", "b": "a"}[name[-1]]
         assert_allclose(two[other], one[name], atol=1e-12)
@@ -137,13 +137,13 @@ def test_embeddings_lie_in_the_unit_box(encoder):
     texts = [
         f"{a} {b}" for a in ("cats", "stocks", "tea") for b in ("rise", "fell", "so")
     ]
-    own = EmbeddingFeatures(encoder, n_components=3).fit(texts)
-    found = own.transform(texts)
-    assert found.shape == (9, 3)
-    assert_allclose(found.min(axis=0), -1)
-    assert_allclose(found.max(axis=0), 1)
-    assert np.abs(own.transform(["something else", ""])).max() <= 1
-    plain = clone(own).set_params(scale=False).fit_transform(texts)
+    of_source = EmbeddingFeatures(encoder, n_components=3).fit(texts)
+    result = of_source.transform(texts)
+    assert result.shape == (9, 3)
+    assert_allclose(result.min(axis=0), -1)
+    assert_allclose(result.max(axis=0), 1)
+    assert np.abs(of_source.transform(["something else", ""])).max() <= 1
+    plain = clone(of_source).set_params(scale=False).fit_transform(texts)
     # Principal components: centred, uncorrelated, in falling order.
     covariance = plain.T @ plain
     assert_allclose(plain.mean(axis=0), 0, atol=1e-12)
@@ -162,10 +162,10 @@ def test_texts_not_rows_weigh_in_an_embedding():
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_texts_are_told_and_empty(kind):
     table = KINDS[kind](TABLE.assign(response_b=["two words", None, None]))
-    with pytest.warns(DataWarning, match="empty ones: 2 in response_b") as told:
-        found = clone(COUNTS).fit_transform(table)
-    assert len(told) == 1
-    assert [float(value) for value in np.asarray(found["words_b"])] == [2, 0, 0]
+    with pytest.warns(DataWarning, match="empty ones: 2 in response_b") as message:
+        result = clone(COUNTS).fit_transform(table)
+    assert len(message) == 1
+    assert [float(value) for value in np.asarray(result["words_b"])] == [2, 0, 0]
 
 
 ARENA = {"scale": "ratio", "style": "arena"}
@@ -219,11 +219,11 @@ def test_odd_encoders_are_refused():
 def test_unfitted_and_other_tables():
     with pytest.raises(NotFittedError):
         ResponseFeatures().transform(TABLE)
-    own = ResponseFeatures().fit(TABLE)
+    of_source = ResponseFeatures().fit(TABLE)
     with pytest.raises(BattlesError, match="Fitted on texts in response_a, response_b"):
-        own.transform(TABLE["response_a"])
+        of_source.transform(TABLE["response_a"])
     # Columns without texts may come and go.
-    assert "topic" not in own.transform(TABLE.drop(columns="topic"))
+    assert "topic" not in of_source.transform(TABLE.drop(columns="topic"))
 
 
 # --------------------------------------------------------------------- scikit-learn

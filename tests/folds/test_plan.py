@@ -16,7 +16,7 @@ def test_folds_are_drawn_again_where_one_would_hold_all_that_bounds_a_score(outc
     # Without the two votes that go against the others, a model has no finite score.
     y = np.repeat([outcome, 1.0 - outcome], [10, 2])
     table = pd.DataFrame({"model_a": ["x"] * 12, "model_b": ["y"] * 12})
-    sample = Sample.admit(Comparisons.from_battles(table), y)
+    sample = Sample.from_battles(Comparisons.from_battles(table), y)
 
     def is_split(plan):
         return all(0 < y[train].mean() < 1 for train, _ in plan)
@@ -34,11 +34,11 @@ def test_folds_are_drawn_again_where_one_would_hold_all_that_bounds_a_score(outc
 def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypatch):
     data = simulate_battles(600, 200, n_models=4, n_judges=2, random_state=0)
     X, y = data.X.drop(columns=[c for c in data.X if c[0] == "x"]), np.asarray(data.y)
-    late = X.eq("new-model").any(axis=1)
-    own = np.flatnonzero((X["judge"] == "judge-2") & ~late)
-    kept = np.setdiff1d(np.arange(len(X)), own[1:])
+    is_new_row = X.eq("new-model").any(axis=1)
+    of_source = np.flatnonzero((X["judge"] == "judge-2") & ~is_new_row)
+    remaining = np.setdiff1d(np.arange(len(X)), of_source[1:])
     # Nobody else places the new model: the judge with one old row is needed.
-    X = X.iloc[kept].assign(judge=X["judge"].mask(late, "judge-2"))
+    X = X.iloc[remaining].assign(judge=X["judge"].mask(is_new_row, "judge-2"))
 
     def fit_nothing(*args, **kwargs):
         raise AssertionError("a fit")
@@ -47,13 +47,13 @@ def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypa
     with pytest.raises(
         ValueError, match=r"Fold \d: .*'judge-2' rows between historical"
     ):
-        AnchorPipeline(cv=3, random_state=0).fit(X, y[kept])
+        AnchorPipeline(cv=3, random_state=0).fit(X, y[remaining])
 
 
 @pytest.fixture
 def votes():
     table = pd.DataFrame({"model_a": list("xyzxyz"), "model_b": list("yzxyzx")})
-    return Sample.admit(Comparisons.from_battles(table), np.ones(6) / 2)
+    return Sample.from_battles(Comparisons.from_battles(table), np.ones(6) / 2)
 
 
 def test_one_plan_may_be_given_in_a_list(votes):

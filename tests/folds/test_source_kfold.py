@@ -52,8 +52,8 @@ def test_groups_by_name_and_by_array():
     groups = np.arange(len(data.y)) // 7
     X = data.X.assign(prompt_id=groups)
     named = list(SourceKFold(3, groups="prompt_id", random_state=0).split(X))
-    given = list(SourceKFold(3, random_state=0).split(X, groups=groups))
-    for (train, test), (_, again) in zip(named, given, strict=True):
+    inputs = list(SourceKFold(3, random_state=0).split(X, groups=groups))
+    for (train, test), (_, again) in zip(named, inputs, strict=True):
         assert_allclose(test, again)
         assert not set(groups[train]) & set(groups[test])
 
@@ -91,9 +91,9 @@ def test_few_groups_are_told():
     for n_groups, message in ((20, "There are 20 groups"), (200, None)):
         groups = np.random.default_rng(0).integers(n_groups, size=len(data.y))
         anchor = AnchorPipeline(**options)
-        found = said(lambda: anchor.fit(data.X, data.y, groups=groups))  # noqa: B023
-        told = [str(one) for one in found if isinstance(one, DataWarning)]
-        assert any(message in text for text in told) if message else not told
+        result = said(lambda: anchor.fit(data.X, data.y, groups=groups))  # noqa: B023
+        warned = [str(one) for one in result if isinstance(one, DataWarning)]
+        assert any(message in text for text in warned) if message else not warned
 
 
 def test_groups_are_routed_to_it():

@@ -22,15 +22,15 @@ CLOSE = 2e-5
 def check(method, case):
     """Look at all that a fitted method tells."""
     if isinstance(method, BTLRegressor):
-        board = pd.DataFrame(
+        leaderboard = pd.DataFrame(
             {"score": method.scores_, "standard_error": method.standard_errors_}
         ).join(method.conf_int())
     else:
-        board = method.leaderboard()
+        leaderboard = method.leaderboard()
     if getattr(method, "debiaser", None) == "passthrough":
-        board = board[["score"]]
-    check_board(board, isinstance(method, Bootstrapped))
-    if "rank_low" in board:
+        leaderboard = leaderboard[["score"]]
+    check_board(leaderboard, isinstance(method, Bootstrapped))
+    if "rank_low" in leaderboard:
         check_intervals(method)
     X, y = known_rows(method, case)
     probability = method.predict_proba(X)
@@ -56,33 +56,33 @@ def known_rows(method, case):
     return (case.X[rows], np.asarray(case.y)[rows]) if rows.any() else (case.X, case.y)
 
 
-def check_board(board, bootstrapped=False):
-    if "win_rate" in board:
-        rate = board["win_rate"]
+def check_board(leaderboard, bootstrapped=False):
+    if "win_rate" in leaderboard:
+        rate = leaderboard["win_rate"]
         # That of HistoricalPPR is a difference.
         if not ((rate >= -1) & (rate <= 2)).all():
-            raise WrongAnswerError("win rates", board.to_string())
+            raise WrongAnswerError("win rates", leaderboard.to_string())
         return
-    score = board["score"]
+    score = leaderboard["score"]
     if not np.isfinite(score).all() or (score.abs() > 1e4).any():
-        raise WrongAnswerError("scores", board.to_string())
-    if "standard_error" not in board:
+        raise WrongAnswerError("scores", leaderboard.to_string())
+    if "standard_error" not in leaderboard:
         return
-    error = board["standard_error"]
+    error = leaderboard["standard_error"]
     if error.isna().any() or (error < 0).any():
-        raise WrongAnswerError("errors", board.to_string())
+        raise WrongAnswerError("errors", leaderboard.to_string())
     if (error < 1e-15).any():
-        raise WrongAnswerError("error of zero", board.to_string())
-    low, high = board["low"], board["high"]
+        raise WrongAnswerError("error of zero", leaderboard.to_string())
+    low, high = leaderboard["low"], leaderboard["high"]
     if bootstrapped:  # a handful of resamples
         low, high = np.minimum(low, score), np.maximum(high, score)
     if (low > score).any() or (high < score).any() or low.isna().any():
-        raise WrongAnswerError("interval", board.to_string())
-    if "rank_low" in board:
-        rank = board["rank"]
-        inside = (board["rank_low"] <= rank) & (rank <= board["rank_high"])
-        if not (inside & (board["rank_low"] >= 1)).all():
-            raise WrongAnswerError("rank set", board.to_string())
+        raise WrongAnswerError("interval", leaderboard.to_string())
+    if "rank_low" in leaderboard:
+        rank = leaderboard["rank"]
+        inside = (leaderboard["rank_low"] <= rank) & (rank <= leaderboard["rank_high"])
+        if not (inside & (leaderboard["rank_low"] >= 1)).all():
+            raise WrongAnswerError("rank set", leaderboard.to_string())
 
 
 def check_intervals(method):
@@ -193,15 +193,17 @@ def compare(one, other, names):
     # Without errors nothing says which scores are known: all are, unless votes are
     # separated, where the place of the parts to each other is no estimate.
     apart = any(isinstance(w, SeparationWarning) for w in one.warnings_)
-    known = np.full(len(a), "win_rate" in a and not apart)
+    reference = np.full(len(a), "win_rate" in a and not apart)
     if "standard_error" in a:
-        known = np.isfinite(a["standard_error"]).to_numpy()
-        if (known != np.isfinite(b["standard_error"]).to_numpy()).any():
+        reference = np.isfinite(a["standard_error"]).to_numpy()
+        if (reference != np.isfinite(b["standard_error"]).to_numpy()).any():
             raise WrongAnswerError("law: what is known", a.to_string(), b.to_string())
     # A score is known to its error.
-    room = a["standard_error"].to_numpy(float)[known] if "standard_error" in a else 1.0
+    room = (
+        a["standard_error"].to_numpy(float)[reference] if "standard_error" in a else 1.0
+    )
     for column in ("score", "standard_error", "win_rate"):
         if column in a:
-            x, y = (t[column].to_numpy(float)[known] for t in (a, b))
+            x, y = (t[column].to_numpy(float)[reference] for t in (a, b))
             if not np.allclose(x, y, rtol=CLOSE, atol=CLOSE * np.maximum(room, 1.0)):
                 raise WrongAnswerError(f"law: {column}", a.to_string(), b.to_string())

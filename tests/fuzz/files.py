@@ -123,11 +123,11 @@ def cut(content, rng):
 
 
 def flip(content, rng):
-    some = bytearray(content)
+    part = bytearray(content)
     for _ in range(int(rng.integers(1, 30))):
-        if some:
-            some[int(rng.integers(len(some)))] = int(rng.integers(256))
-    return bytes(some)
+        if part:
+            part[int(rng.integers(len(part)))] = int(rng.integers(256))
+    return bytes(part)
 
 
 def splice(content, rng):

@@ -88,17 +88,17 @@ FEW = {"btl", "calibrator", "new_models", "unseen"}
 
 def build(cls, rng, odd, seldom=0.4):
     """Build a random estimator of the class; ``odd`` is the share of odd values."""
-    given = {}
+    inputs = {}
     for name, values in VALUES[cls].items():
         if rng.random() < odd:
-            given[name] = ODD[int(rng.integers(len(ODD)))]
+            inputs[name] = ODD[int(rng.integers(len(ODD)))]
         elif rng.random() < seldom:
             value = values[int(rng.integers(len(values)))]
             if isinstance(value, type):
                 value = build(value, rng, odd)
-            given[name] = value
+            inputs[name] = value
     try:
-        return cls(**given)
+        return cls(**inputs)
     except TypeError as error:
         raise AssertionError(f"{cls.__name__} judges in its constructor") from error
 
@@ -113,13 +113,13 @@ def draw(rng, odd=0.0, case=None):
 
 def _suit(method, case):
     """Change what contradicts the table, as far as it is one that can be read."""
-    known = method.get_params(deep=True)
+    reference = method.get_params(deep=True)
     new = {}
-    if known.get("new_models"):
+    if reference.get("new_models"):
         new["new_models"] = None
-    if known.get("kind") == "?":
+    if reference.get("kind") == "?":
         new["kind"] = "percentile"
-    for name, value in known.items():
+    for name, value in reference.items():
         if name.endswith("covariance") and value == "clustered" and case.groups is None:
             new[name] = "sandwich"
         if name.endswith("weights") and value == "frequency" and not _is_whole(case):

@@ -170,8 +170,8 @@ def without_a_pair(case, rng):
     """Cut the graph of human rows."""
     X = case.X
     names = np.unique(X["model_a"].astype(str))
-    some = rng.choice(names, max(1, len(names) // 2), replace=False)
-    crossing = X["model_a"].isin(some) != X["model_b"].isin(some)
+    part = rng.choice(names, max(1, len(names) // 2), replace=False)
+    crossing = X["model_a"].isin(part) != X["model_b"].isin(part)
     keep = ~((X["judge"] == "human") & crossing).to_numpy()
     if keep.any():
         case.X, case.y = X[keep].reset_index(drop=True), case.y[keep]
@@ -194,9 +194,9 @@ def odd_index(case, rng):
 # ----------------------------------------------------------------------------- names
 def odd_names(case, rng):
     X = case.X
-    known = pd.unique(X[["model_a", "model_b"]].to_numpy().ravel())
-    some = [m for m in known if rng.random() < 0.4]
-    new = dict(zip(some, rng.choice(ODD_NAMES, len(some), replace=False), strict=True))
+    reference = pd.unique(X[["model_a", "model_b"]].to_numpy().ravel())
+    part = [m for m in reference if rng.random() < 0.4]
+    new = dict(zip(part, rng.choice(ODD_NAMES, len(part), replace=False), strict=True))
     case.X = X.replace({"model_a": new, "model_b": new})
 
 
@@ -207,13 +207,13 @@ def odd_judge(case, rng):
 
 def names_of_another_type(case, rng):
     X = case.X.copy()
-    known = pd.unique(X[["model_a", "model_b"]].to_numpy().ravel())
+    reference = pd.unique(X[["model_a", "model_b"]].to_numpy().ravel())
     kind = rng.choice(
         ["int", "uint8", "float", "bool", "category", "string", "bytes", "mixed",
          "arrow", "date", "tuple", "int_and_uint", "Int64"]
     )  # fmt: skip
     case.lawful = False
-    number = {m: i for i, m in enumerate(known)}
+    number = {m: i for i, m in enumerate(reference)}
     for side in ("model_a", "model_b"):
         values = X[side].map(number)
         X[side] = {

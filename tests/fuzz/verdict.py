@@ -69,13 +69,13 @@ def limited(seconds):
     def stop(signum, frame):
         raise Hang("".join(traceback.format_stack(frame)[-6:]))
 
-    known = signal.signal(signal.SIGVTALRM, stop)
+    reference = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, known)
+        signal.signal(signal.SIGVTALRM, reference)
 
 
 def is_ours(error):
@@ -99,8 +99,8 @@ def judged(call):
         except Hang as hang:
             return Verdict("FAULT hang", str(hang))
         except WrongAnswerError as fault:
-            told = [str(r.message) for r in records]
-            return Verdict("FAULT " + fault.args[0], str(fault.args[1:]), told)
+            message = [str(r.message) for r in records]
+            return Verdict("FAULT " + fault.args[0], str(fault.args[1:]), message)
         except Exception as error:
             ours = is_ours(error) and str(error).strip()
             if not ours:

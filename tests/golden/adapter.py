@@ -108,8 +108,8 @@ def pipeline(**settings):
 
 def fit(method, X, y, weight=None, groups="auto"):
     """A fitted method."""
-    given = {} if groups is None else {"groups": groups}
-    return method.fit(X, y, sample_weight=weight, **given)
+    inputs = {} if groups is None else {"groups": groups}
+    return method.fit(X, y, sample_weight=weight, **inputs)
 
 
 # --------------------------------------------------------------- numbers of a result
@@ -124,26 +124,27 @@ def of_board(method, level=0.95):
     """The leaderboard of any fitted method, with errors apart where it has them."""
     if isinstance(method, BTLRegressor):
         return of_votes(method)
-    board = method.leaderboard()
-    if "standard_error" not in board:
-        return {"board": numbers(board)}
-    rest = board.drop(columns=["score", "standard_error", "rank_low", "rank_high"],
+    leaderboard = method.leaderboard()
+    if "standard_error" not in leaderboard:
+        return {"board": numbers(leaderboard)}
+    others = leaderboard.drop(
+        columns=["score", "standard_error", "rank_low", "rank_high"],
                       errors="ignore")  # fmt: skip
     return {
-        "scores": numbers(board["score"]),
-        "errors": numbers(board["standard_error"]),
-        "board": numbers(rest),
+        "scores": numbers(leaderboard["score"]),
+        "errors": numbers(leaderboard["standard_error"]),
+        "board": numbers(others),
     }
 
 
 def of_result(result):
     """What an anchored result says: scores, errors, parts, contrasts, rank sets."""
-    found = of_board(result) | {
+    actual = of_board(result) | {
         "variance": numbers(result.variance),
         "contrasts": numbers(result.contrasts().drop(columns="p_adjusted")),
     }
     sets = [numbers(result.rank_sets(level)) for level in LEVELS]
-    return found | {"rank_sets": np.stack(sets)}
+    return actual | {"rank_sets": np.stack(sets)}
 
 
 def of_fit(method):
@@ -158,17 +159,19 @@ def of_fit(method):
 def of_ranking(result):
     """Every way to ask for ranks, and the leaderboard on another scale."""
     models = list(result.models)
-    found = {}
+    actual = {}
     for among in ("historical", "all"):
         for method in ("romano-wolf", "holm"):
             sets = [numbers(result.rank_sets(x, among, method)) for x in LEVELS]
-            found[f"rank_sets {among} {method}"] = np.stack(sets)
+            actual[f"rank_sets {among} {method}"] = np.stack(sets)
     for tau in (1, 2):
         members = set(result.best_set(tau))
-        found[f"rank_sets best {tau}"] = np.array([m in members for m in models], float)
-        found[f"probability {tau}"] = numbers(result.prob_best(tau))
+        actual[f"rank_sets best {tau}"] = np.array(
+            [m in members for m in models], float
+        )
+        actual[f"probability {tau}"] = numbers(result.prob_best(tau))
     elo = result.leaderboard(level=0.9, scale="elo", anchor={models[0]: 1200.0})
-    return found | {
+    return actual | {
         "elo": numbers(elo[["score", "standard_error", "low", "high"]]),
         "limits": numbers(result.conf_int(0.8)),
         "contrasts": numbers(result.contrasts(0.8).drop(columns="p_adjusted")),
@@ -222,21 +225,26 @@ def left_out(method, X, y, **settings):
 
 def checked(method, X, y, **settings):
     """Tests of the intervals of models whose scores are known."""
-    found = check_intervals(method, X, y, **settings)
-    tests = [found.p_value, found.coverage_p, found.largest.p_value, found.top.p_value]
-    return {"tests": tests, "table": numbers(found.table)}
+    result = check_intervals(method, X, y, **settings)
+    tests = [
+        result.p_value,
+        result.coverage_p,
+        result.largest.p_value,
+        result.top.p_value,
+    ]
+    return {"tests": tests, "table": numbers(result.table)}
 
 
 def bootstrapped(method, X, y, **settings):
     """Intervals by refits on resamples."""
-    found = Bootstrapped(method, 20, random_state=0, **settings).fit(X, y)
-    return of_board(found) | {"limits": numbers(found.conf_int(0.9))}
+    result = Bootstrapped(method, 20, random_state=0, **settings).fit(X, y)
+    return of_board(result) | {"limits": numbers(result.conf_int(0.9))}
 
 
 def ranks_bootstrapped(method, X, y):
     """Intervals of ranks, of a method without scores."""
-    found = bootstrap(method, X, y, n_resamples=20, random_state=0)
-    return {"ranks": numbers(found.rank_intervals(0.9))}
+    result = bootstrap(method, X, y, n_resamples=20, random_state=0)
+    return {"ranks": numbers(result.rank_intervals(0.9))}
 
 
 # ---------------------------------------------------------------------------- history
@@ -255,8 +263,8 @@ def stored(fitted):
 
 def placed(fitted, rows, name=""):
     """What a history says of new models; ``name`` precedes the numbers' names."""
-    found = of_result(_given(fitted.place, rows))
-    return {f"{name} {key}".strip(): value for key, value in found.items()}
+    result = of_result(_given(fitted.place, rows))
+    return {f"{name} {key}".strip(): value for key, value in result.items()}
 
 
 def updated(fitted, rows, past=None):
@@ -299,14 +307,14 @@ def command(name, table, *flags):
         labels = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
         won = table["winner"].map(lambda one: labels.get(one, one))
         table.assign(winner=won).to_csv(path, index=False)
-        words, rest = ["--set", "cv=3"], list(flags)
+        words, others = ["--set", "cv=3"], list(flags)
         for flag in SETTINGS:
-            if flag in rest:
-                at = rest.index(flag)
-                words.append(f"{flag[2:].replace('-', '_')}={rest[at + 1]}")
-                del rest[at : at + 2]
+            if flag in others:
+                at = others.index(flag)
+                words.append(f"{flag[2:].replace('-', '_')}={others[at + 1]}")
+                del others[at : at + 2]
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            code = main([name, str(path), *rest, "--json", *words])
+            code = main([name, str(path), *others, "--json", *words])
     if code:
         return {"exit": [code]}, []
     document = json.loads(out.getvalue())
@@ -321,12 +329,12 @@ def command(name, table, *flags):
 # ------------------------------------------------------------------- stages, warnings
 def stages(X, y, weight):
     """The four stages one after the other, the plug-in of a plain Pipeline."""
-    found = {}
+    result = {}
     for name in ("BTLRegressor", "JudgeCalibrator", "ArrivalScorer", "RieszDebiaser"):
         stage = make(name).fit(X, y, sample_weight=weight)
         X = stage.transform(X)
-        found[f"{name} score"] = [stage.score(X, y, sample_weight=weight)]
-    return found | {"plug-in": X.scores, "sensitivities": X.sensitivities}
+        result[f"{name} score"] = [stage.score(X, y, sample_weight=weight)]
+    return result | {"plug-in": X.scores, "sensitivities": X.sensitivities}
 
 
 def votes_alone(X, y, **settings):

@@ -202,8 +202,8 @@ def bridged_pipeline(**settings):
     across = (crosses & (X["judge"] == "human") & ~is_new(X)).to_numpy()
     weight = np.where(across, 1e-8, 1.0)
     method = adapter.fit(adapter.pipeline(**settings), X, y, weight)
-    found = adapter.of_board(method)
-    return {"scores": found["scores"], "errors or infinite": found["errors"]}
+    result = adapter.of_board(method)
+    return {"scores": result["scores"], "errors or infinite": result["errors"]}
 
 
 def plug_in():
@@ -326,8 +326,8 @@ def command(*flags, edit=None):
     X, y = small()
     if edit is not None:
         X, y = edit(X, y)
-    found, codes = adapter.command("rank", X.assign(winner=y), *flags)
-    return found | {f"code {code}": [codes.count(code)] for code in sorted({*codes})}
+    result, codes = adapter.command("rank", X.assign(winner=y), *flags)
+    return result | {f"code {code}": [codes.count(code)] for code in sorted({*codes})}
 
 
 # ------------------------------------------------------------------------ histories
@@ -353,9 +353,9 @@ def updated(grouped=False, without=True, again=False, **settings):
     past, new = parts(False, grouped, without)
     first = np.arange(len(past[1])) % 5 > 0
     old, more = ((past[0][k], past[1][k], None, past[3]) for k in (first, ~first))
-    found = adapter.history(adapter.pipeline(**settings), old)
-    found = adapter.updated(found, more, past=old if again else None)
-    return adapter.placed(adapter.stored(found), new, "updated")
+    result = adapter.history(adapter.pipeline(**settings), old)
+    result = adapter.updated(result, more, past=old if again else None)
+    return adapter.placed(adapter.stored(result), new, "updated")
 
 
 def promoted(again=False, **settings):
@@ -366,11 +366,11 @@ def promoted(again=False, **settings):
     first = first & ~names.str.contains("new-model-2").to_numpy()
     voted = new[0][first].copy()
     voted.loc[voted.index[:40], "judge"] = "human"
-    found = adapter.history(adapter.pipeline(**settings), past)
+    result = adapter.history(adapter.pipeline(**settings), past)
     rows = (voted, new[1][first])
-    found = adapter.promoted(found, "new-model-1", rows, past if again else None)
+    result = adapter.promoted(result, "new-model-1", rows, past if again else None)
     second = (new[0][~first], new[1][~first], None, new[3])
-    return adapter.placed(adapter.stored(found), second, "promoted")
+    return adapter.placed(adapter.stored(result), second, "promoted")
 
 
 def of_files(without=False, grouped=False, **settings):
@@ -380,9 +380,9 @@ def of_files(without=False, grouped=False, **settings):
         X, new_X = (one.rename(columns={"prompt": "prompt_id"}) for one in (X, new_X))
     table, cut = X.assign(winner=y), len(X) // 3
     pieces = [table[:cut], table[cut : 2 * cut], table[2 * cut :]]
-    found = adapter.history_of_files(adapter.pipeline(**settings), pieces)
+    result = adapter.history_of_files(adapter.pipeline(**settings), pieces)
     new = (new_X, new_y, None, "prompt_id" if grouped else None)
-    return adapter.placed(found, new)
+    return adapter.placed(result, new)
 
 
 def fuzzed(seed):
@@ -392,9 +392,9 @@ def fuzzed(seed):
     method = adapter.make(name, **settings)
     seeds = [p for p in method.get_params(deep=True) if p.endswith("random_state")]
     method.set_params(**dict.fromkeys(seeds, 0))
-    given = {"sample_weight": table.weight, "groups": table.groups}
-    given = {name: value for name, value in given.items() if value is not None}
-    return adapter.of_board(method.fit(table.X, table.y, **given))
+    inputs = {"sample_weight": table.weight, "groups": table.groups}
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    return adapter.of_board(method.fit(table.X, table.y, **inputs))
 
 
 two_step = {"historical_fit": "two-step", "item_effects": None}

@@ -90,21 +90,21 @@ def distance(new, old):
 
 def gates(new, old):
     """How far a record is from another in units of the gates; up to one it passes."""
-    found = {}
+    result = {}
     for key, value in old["numbers"].items():
         now = new["numbers"].get(key, [])
         if key.startswith("rank_sets") and np.ndim(value) == 3:
-            found[key] = 0.0 if _lies_between(now, value) else np.inf
+            result[key] = 0.0 if _lies_between(now, value) else np.inf
         elif key.endswith("scores") and f"{key[:-6]}errors" in old["numbers"]:
-            found[key] = _in_errors(now, value, old["numbers"][f"{key[:-6]}errors"])
+            result[key] = _in_errors(now, value, old["numbers"][f"{key[:-6]}errors"])
         elif key.endswith("or infinite") and np.shape(now) == np.shape(value):
             # Hardly connected: an error of any size, and never a smaller one.
-            found[key] = (
+            result[key] = (
                 distance(np.where(np.isposinf(now), value, now), value) / OTHERS
             )
         else:
-            found[key] = distance(now, value) / OTHERS
-    return found
+            result[key] = distance(now, value) / OTHERS
+    return result
 
 
 def _in_errors(new, old, errors):

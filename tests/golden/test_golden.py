@@ -16,10 +16,10 @@ from golden.records import FOLDER, distance, distances, file_of, gates, known, t
 
 def subjects(warnings):
     """All subjects of each finding: whether one warning has them, or one each."""
-    found = {}
+    result = {}
     for category, code, subject in warnings:
-        found.setdefault((category, code), set()).update(subject)
-    return found
+        result.setdefault((category, code), set()).update(subject)
+    return result
 
 
 def check(name):
@@ -85,10 +85,10 @@ def test_gates_are_in_errors_of_scores_and_levels_of_rank_sets():
     far = {"scores": [1.0001, 2.0], "errors": [0.1, 0.20002], "rank_sets": sets}
     wider = [sets[0], [[1.0, 3.0]], sets[2]]
     outside = [sets[0], [[1.0, 4.0]], sets[2]]
-    found = gates({"numbers": far}, {"numbers": old})
-    assert found["scores"] == pytest.approx(1.0)
-    assert found["errors"] == pytest.approx(1.0)
-    assert found["rank_sets"] == 0.0
+    result = gates({"numbers": far}, {"numbers": old})
+    assert result["scores"] == pytest.approx(1.0)
+    assert result["errors"] == pytest.approx(1.0)
+    assert result["rank_sets"] == 0.0
     for new, gap in ((wider, 0.0), (outside, float("inf"))):
         assert (
             gates({"numbers": far | {"rank_sets": new}}, {"numbers": old})["rank_sets"]
@@ -99,8 +99,8 @@ def test_gates_are_in_errors_of_scores_and_levels_of_rank_sets():
 def test_an_error_of_what_is_hardly_connected_may_become_infinite():
     old = {"numbers": {"errors or infinite": [5e3, 0.1]}}
     for new, far in (([np.inf, 0.1], 0.0), ([5e3 - 1.0, 0.1], 2.0)):
-        found = gates({"numbers": {"errors or infinite": new}}, old)
-        assert found["errors or infinite"] == pytest.approx(far)
+        result = gates({"numbers": {"errors or infinite": new}}, old)
+        assert result["errors or infinite"] == pytest.approx(far)
 
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")

@@ -36,7 +36,7 @@ STAGES = Stages(
 def admitted(weight=None, **settings):
     sizes = dict(n_models=6, n_judges=2, n_new=150, n_historical=900, n_extra_human=0)
     data = simulate_battles(**{**sizes, **settings}, random_state=3)
-    return admit_to_ranking(Sample.admit(data.X, data.y, weight), None)
+    return admit_to_ranking(Sample.from_battles(data.X, data.y, weight), None)
 
 
 def stages(**parts):
@@ -52,14 +52,14 @@ def historical_gradients(chain, sample):
     by_model = np.zeros(n)
     np.add.at(by_model, X.left, factor * residual)
     np.add.at(by_model, X.right, -factor * residual)
-    found = [by_model]
+    result = [by_model]
     for m in range(len(X.judges)):
-        own = np.where(X.judge == m, residual, 0.0)
-        found.append([own @ X.score_differences])
-        found.append(own @ (X.features_left - X.features_right))
+        of_source = np.where(X.judge == m, residual, 0.0)
+        result.append([of_source @ X.score_differences])
+        result.append(of_source @ (X.features_left - X.features_right))
         if X.position_effects is not None:
-            found.append([own @ X.order])
-    return np.concatenate(found)
+            result.append([of_source @ X.order])
+    return np.concatenate(result)
 
 
 def test_it_is_the_minimum_of_the_loss_of_all_rows():
@@ -79,18 +79,18 @@ def test_it_is_the_minimum_of_the_loss_of_all_rows():
     start = np.append(np.append(np.linspace(-1, 1, n), np.ones(M)), np.zeros(M * d))
     best = minimize(loss, start, method="BFGS", options={"gtol": 1e-5})
     chain = fit_stages(STAGES, sample)
-    known = ~X.is_new
-    theta = best.x[:n][known]
-    assert_allclose(chain.scores[known], theta - theta.mean(), atol=1e-4)
+    reference = ~X.is_new
+    theta = best.x[:n][reference]
+    assert_allclose(chain.scores[reference], theta - theta.mean(), atol=1e-4)
     assert_allclose(chain.X.sensitivities, best.x[n : n + M], atol=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_arrivals_move_nothing_of_the_history(alpha):
     sample = admitted()
-    given = stages(calibrator=JudgeCalibrator(bias=LinearBias(alpha=alpha)))
-    whole = fit_history(given, sample)
-    alone = fit_history(given, sample[~sample.X.involves_new])
+    inputs = stages(calibrator=JudgeCalibrator(bias=LinearBias(alpha=alpha)))
+    whole = fit_history(inputs, sample)
+    alone = fit_history(inputs, sample[~sample.X.involves_new])
     old = ~sample.X.is_new
     assert_allclose(whole.X.scores[old], alone.X.scores[old], atol=1e-8)
     assert_allclose(whole.X.sensitivities, alone.X.sensitivities, atol=1e-8)
@@ -116,8 +116,8 @@ def test_the_pipeline_needs_fewer_votes():
 
 def test_a_learner_without_a_span_alternates_with_the_scores():
     data = simulate_battles(n_historical=2200, n_human=200, random_state=3)
-    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
-    given = stages(calibrator=JudgeCalibrator(bias="boosted"))
-    chain = fit_stages(given, sample)
-    found = historical_gradients(chain, sample)
-    assert_allclose(found[: len(sample.X.models)][~sample.X.is_new], 0.0, atol=1e-4)
+    sample = admit_to_ranking(Sample.from_battles(data.X, data.y), None)
+    inputs = stages(calibrator=JudgeCalibrator(bias="boosted"))
+    chain = fit_stages(inputs, sample)
+    result = historical_gradients(chain, sample)
+    assert_allclose(result[: len(sample.X.models)][~sample.X.is_new], 0.0, atol=1e-4)

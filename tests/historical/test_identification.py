@@ -42,7 +42,7 @@ def battles(votes, verdicts, *, n=60, seed=0, one_sided=(), noise=1.0):
 
 
 def chain_of(table, y, log=None):
-    sample = Sample.admit(table, y)
+    sample = Sample.from_battles(table, y)
     sample = sample.with_battles(decide_roles(sample.X, sample.weight, None))
     with log or WarningLog():
         # The start of the fit may make little sense.

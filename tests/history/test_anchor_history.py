@@ -45,10 +45,10 @@ def table(n_new=2, features=True, seed=0, **options):
     y[::11] = 0.5
     X["shown_first"] = rng.choice(["model_a", "model_b"], len(X))
     new = sorted(set(X.model_a[X.model_a.str.startswith("new")]))
-    own = np.flatnonzero(X.model_a == new[0])
+    of_source = np.flatnonzero(X.model_a == new[0])
     if n_new > 1:
-        X.loc[own[20:50], "model_b"] = new[1]
-    X.loc[own[:20], "judge"] = "human"
+        X.loc[of_source[20:50], "model_b"] = new[1]
+    X.loc[of_source[:20], "judge"] = "human"
     if not features:
         X = X.drop(columns=[name for name in X if name[:1] == "x"])
     return X, y, new
@@ -60,7 +60,7 @@ def is_late(X, new):
 
 def both_fits(anchor, X, y, new, weight=None, groups=None, path=None):
     """Result of the pipeline on all rows, and of arrivals at a kept history."""
-    late = is_late(X, new)
+    is_new_row = is_late(X, new)
     n_repeats = anchor.n_repeats
     plans = [
         list(
@@ -70,14 +70,14 @@ def both_fits(anchor, X, y, new, weight=None, groups=None, path=None):
         )
         for seed in range(n_repeats)
     ]
-    place = np.where(late, np.cumsum(late), np.cumsum(~late)) - 1
+    position = np.where(is_new_row, np.cumsum(is_new_row), np.cumsum(~is_new_row)) - 1
 
     def part(of, values):
         return None if values is None else np.asarray(values)[of]
 
     def folds(of):
         return [
-            [tuple(place[rows[of[rows]]] for rows in split) for split in plan]
+            [tuple(position[rows[of[rows]]] for rows in split) for split in plan]
             for plan in plans
         ]
 
@@ -85,13 +85,22 @@ def both_fits(anchor, X, y, new, weight=None, groups=None, path=None):
         warnings.simplefilter("ignore")
         whole = clone(anchor).set_params(cv=plans, new_models=new)
         whole.fit(X, y, weight, groups)
-        history = AnchorHistory(clone(anchor).set_params(cv=folds(~late)))
-        history.fit(X[~late], y[~late], part(~late, weight), part(~late, groups))
+        history = AnchorHistory(clone(anchor).set_params(cv=folds(~is_new_row)))
+        history.fit(
+            X[~is_new_row],
+            y[~is_new_row],
+            part(~is_new_row, weight),
+            part(~is_new_row, groups),
+        )
         if path is not None:
             history.save(path)
             history = AnchorHistory.load(path)
         placed = history.place(
-            X[late], y[late], part(late, weight), part(late, groups), cv=folds(late)
+            X[is_new_row],
+            y[is_new_row],
+            part(is_new_row, weight),
+            part(is_new_row, groups),
+            cv=folds(is_new_row),
         )
     return whole.result_, placed
 
@@ -104,32 +113,34 @@ def assert_same(one, other):
     assert one.n_judge.tolist() == other.n_judge.tolist()
     error = one.standard_errors[np.isfinite(one.standard_errors)].min()
     for name in ("estimates", "covariances", "plug_in", "parts", "lower_bound"):
-        known, found = getattr(one, name), getattr(other, name)
-        assert_allclose(found, known, rtol=0, atol=1e-6 * error, err_msg=name)
+        reference, result = getattr(one, name), getattr(other, name)
+        assert_allclose(result, reference, rtol=0, atol=1e-6 * error, err_msg=name)
     assert_allclose(one.item_df, other.item_df, rtol=1e-9)
     assert_frame_equal(one.contrasts(), other.contrasts(), atol=1e-6, rtol=0)
     assert one.rank_sets().equals(other.rank_sets())
-    known, found = one.diagnostics, other.diagnostics
+    reference, result = one.diagnostics, other.diagnostics
     # These are read off some of the historical rows, which are kept.
     by_some = ["effective_share", "largest_ratio"]
     assert_frame_equal(
-        found.judges.drop(columns=by_some), known.judges.drop(columns=by_some),
+        result.judges.drop(columns=by_some), reference.judges.drop(columns=by_some),
         rtol=1e-6, atol=1e-8,
     )  # fmt: skip
-    assert_frame_equal(found.judges[by_some], known.judges[by_some], rtol=0.15)
+    assert_frame_equal(result.judges[by_some], reference.judges[by_some], rtol=0.15)
     # Without groups a history has no rows to look at.
-    by_row = [] if known.grouped else ["largest_influence"]
+    by_row = [] if reference.grouped else ["largest_influence"]
     assert_frame_equal(
-        found.models.drop(columns=by_row), known.models.drop(columns=by_row), rtol=1e-6
+        result.models.drop(columns=by_row),
+        reference.models.drop(columns=by_row),
+        rtol=1e-6,
     )
-    assert_frame_equal(found.deviations, known.deviations, rtol=1e-6, atol=1e-8)
-    assert_frame_equal(found.historical, known.historical, rtol=1e-6)
-    assert_frame_equal(found.arrivals.models, known.arrivals.models, rtol=1e-5)
+    assert_frame_equal(result.deviations, reference.deviations, rtol=1e-6, atol=1e-8)
+    assert_frame_equal(result.historical, reference.historical, rtol=1e-6)
+    assert_frame_equal(result.arrivals.models, reference.arrivals.models, rtol=1e-5)
     assert_frame_equal(
-        found.arrivals.changes, known.arrivals.changes, rtol=1e-5, atol=1e-8
+        result.arrivals.changes, reference.arrivals.changes, rtol=1e-5, atol=1e-8
     )
-    assert_allclose(found.scale_z, known.scale_z, rtol=1e-8)
-    assert found.grouped == known.grouped
+    assert_allclose(result.scale_z, reference.scale_z, rtol=1e-8)
+    assert result.grouped == reference.grouped
 
 
 SETTINGS = {
@@ -181,8 +192,8 @@ def test_placed_is_fitted_with_little(case, tmp_path):
     stays = one.models != "loser"
     assert other.models.tolist() == one.models[stays].tolist() != one.models.tolist()
     assert_allclose(other.estimates, one.estimates[:, stays], rtol=0, atol=1e-8)
-    found, known = other.covariances, one.covariances[:, stays][..., stays]
-    assert_allclose(found, known, rtol=0, atol=1e-8)
+    result, reference = other.covariances, one.covariances[:, stays][..., stays]
+    assert_allclose(result, reference, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -204,24 +215,24 @@ def test_few_prompts_of_new_rows_are_prompts_of_the_history():
     history, rows, outcomes = fitted(X, y, new)
     rows, outcomes = rows[:40], outcomes[:40]
     for prompts in (np.arange(40) // 4, np.where(np.arange(40) < 4, np.nan, 7.0)):
-        late = rows.assign(prompt_id=prompts)
-        found = said(lambda late=late: history.place(late, outcomes))
-        assert quiet(history.place, late, outcomes).diagnostics.grouped
-        assert not any("independent" in str(one) for one in found)
+        is_new_row = rows.assign(prompt_id=prompts)
+        result = said(lambda is_new_row=is_new_row: history.place(is_new_row, outcomes))
+        assert quiet(history.place, is_new_row, outcomes).diagnostics.grouped
+        assert not any("independent" in str(one) for one in result)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("ties", ["half", "drop"])
 def test_counts_are_equal_rows(ties, tmp_path):
     X, y, new = table(n_new=1, seed=8)
-    late, times = is_late(X, new), np.arange(len(X)) % 3
+    is_new_row, times = is_late(X, new), np.arange(len(X)) % 3
     copies = np.repeat(np.arange(len(X)), times)
     listed = AnchorPipeline(cv=N_FOLDS, random_state=0, ties=ties)
     counted = clone(listed).set_params(weights="frequency")
-    history, *_ = fitted(X, y, new, counted, sample_weight=times[~late])
+    history, *_ = fitted(X, y, new, counted, sample_weight=times[~is_new_row])
     history.save(tmp_path / "history")
     history = AnchorHistory.load(tmp_path / "history")
-    one = history.place(X[late], y[late], times[late])
+    one = history.place(X[is_new_row], y[is_new_row], times[is_new_row])
     history, rows, outcomes = fitted(X.iloc[copies], y.iloc[copies], new, listed)
     other = history.place(rows, outcomes)
     assert_allclose(one.estimates, other.estimates, rtol=0, atol=1e-9)
@@ -231,10 +242,12 @@ def test_counts_are_equal_rows(ties, tmp_path):
 
 def fitted(X, y, new, anchor=None, **options):
     """A history without the rows of new models, and these rows."""
-    late = is_late(X, new)
+    is_new_row = is_late(X, new)
     anchor = anchor or AnchorPipeline(cv=N_FOLDS, random_state=0)
-    history = quiet(AnchorHistory(anchor).fit, X[~late], y[~late], **options)
-    return history, X[late], y[late]
+    history = quiet(
+        AnchorHistory(anchor).fit, X[~is_new_row], y[~is_new_row], **options
+    )
+    return history, X[is_new_row], y[is_new_row]
 
 
 @pytest.fixture(scope="module")
@@ -248,8 +261,8 @@ def grouped():
     """A history with groups, rows of a new model, and the groups of these."""
     X, y, new = table(n_new=1, seed=6)
     groups = np.arange(len(X)) % 300
-    late = is_late(X, new)
-    return *fitted(X, y, new, groups=groups[~late]), groups[late]
+    is_new_row = is_late(X, new)
+    return *fitted(X, y, new, groups=groups[~is_new_row]), groups[is_new_row]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -264,9 +277,9 @@ def test_saved_is_what_was_fitted(simple, tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert again.anchor.cv == N_FOLDS and again.anchor.item_prior == (0.4, 3.0)
     assert again.models_.tolist() == history.models_.tolist()
-    known, found = (each.place(rows, outcomes) for each in (history, again))
-    np.testing.assert_array_equal(found.estimates, known.estimates)
-    np.testing.assert_array_equal(found.covariances, known.covariances)
+    reference, result = (item.place(rows, outcomes) for item in (history, again))
+    np.testing.assert_array_equal(result.estimates, reference.estimates)
+    np.testing.assert_array_equal(result.covariances, reference.covariances)
     with pytest.raises(FileExistsError):
         history.save(tmp_path / "one", overwrite=False)
     for odd in ({"j": object()}, {"j": np.array(["linear"])}):
@@ -330,13 +343,13 @@ def test_arrays_of_any_other_shape_or_kind_are_refused(grouped, tmp_path):
     path = tmp_path / "history"
     grouped[0].save(path)
     whole = read_archive(path)
-    for name, own in whole.arrays.items():
+    for name, of_source in whole.arrays.items():
         if name.endswith(".contrasts"):
             # Of however many rows.
             continue
-        kind = float if own.dtype == bool else bool
-        for other in (own[:-1], own[None], own.astype(kind)):
-            if other.shape != own.shape or other.dtype != own.dtype:
+        kind = float if of_source.dtype == bool else bool
+        for other in (of_source[:-1], of_source[None], of_source.astype(kind)):
+            if other.shape != of_source.shape or other.dtype != of_source.dtype:
                 write_archive(path, whole.header, whole.arrays | {name: other})
                 with pytest.raises(BattlesError, match=r"is no history that can be"):
                     AnchorHistory.load(path)
@@ -357,7 +370,7 @@ ODD = (None, -1, 10**30, "", [], {"list": []}, {"class": "Layout", "values": {}}
 @pytest.mark.filterwarnings("ignore")
 def test_a_header_with_anything_else_in_it_is_refused_or_read(simple, tmp_path):
     """No change of a header ends in another error, when it is read or used."""
-    path, (*_, history, late, outcomes) = tmp_path / "history", simple
+    path, (*_, history, is_new_row, outcomes) = tmp_path / "history", simple
     history.save(path)
     whole, refused = read_archive(path), 0
     places = list(parts_of(whole.header))
@@ -370,7 +383,7 @@ def test_a_header_with_anything_else_in_it_is_refused_or_read(simple, tmp_path):
         inner[last] = ODD[number % len(ODD)]
         write_archive(path, header, whole.arrays)
         try:
-            AnchorHistory.load(path).place(late, outcomes)
+            AnchorHistory.load(path).place(is_new_row, outcomes)
         except (BattlesError, ValueError):
             refused += 1
     assert refused > 70
@@ -411,33 +424,33 @@ def test_prompts_of_any_type_meet_again(kind, by_batches, tmp_path):
     """Their types differ between libraries, and files of text have texts."""
     X, y, new = table(n_new=1, features=False, seed=6)
     numbers = np.random.default_rng(0).integers(0, 500, len(X))
-    late = is_late(X, new)
-    old = X[~late].assign(prompt_id=TYPED[kind](numbers)[~late])
+    is_new_row = is_late(X, new)
+    old = X[~is_new_row].assign(prompt_id=TYPED[kind](numbers)[~is_new_row])
     # Those of a history of texts come as numbers.
-    rows = X[late].assign(
-        prompt_id=TYPED["numbers" if kind == "texts" else kind](numbers)[late]
+    rows = X[is_new_row].assign(
+        prompt_id=TYPED["numbers" if kind == "texts" else kind](numbers)[is_new_row]
     )
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     if by_batches:
-        history = fit_history([old.assign(winner=y[~late])], anchor)
+        history = fit_history([old.assign(winner=y[~is_new_row])], anchor)
     else:
-        history = AnchorHistory(anchor).fit(old, y[~late])
+        history = AnchorHistory(anchor).fit(old, y[~is_new_row])
     (plan,) = history.fold_plan_
     fold = {}
     for number, (_, test) in enumerate(plan):
-        fold |= dict.fromkeys(numbers[~late][test].tolist(), number)
+        fold |= dict.fromkeys(numbers[~is_new_row][test].tolist(), number)
     history.save(tmp_path / "history")
     history = AnchorHistory.load(tmp_path / "history")
     rows.to_csv(tmp_path / "rows.csv", index=False)
     # Of a column with gaps the file has "45.0", which as a text is another prompt.
     dtype = None if kind == "gaps" else {"prompt_id": str}
     texts = pd.read_csv(tmp_path / "rows.csv", dtype=dtype)
-    for given in (rows, pa.Table.from_pandas(rows), texts):
+    for inputs in (rows, pa.Table.from_pandas(rows), texts):
         seen = 0
-        placed = history.place(given, y[late])
+        placed = history.place(inputs, y[is_new_row])
         for number, (_, test) in enumerate(placed.fold_plan[0]):
             # A group of the history is in the fold that holds its other rows.
-            for label in numbers[late][test].tolist():
+            for label in numbers[is_new_row][test].tolist():
                 if kind == "gaps" and label % 10 == 0:
                     continue
                 seen += label in fold
@@ -448,9 +461,9 @@ def test_prompts_of_any_type_meet_again(kind, by_batches, tmp_path):
 @pytest.mark.parametrize("n_repeats", [1, 2])
 def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
     X, y, new = table(n_new=1, features=False, seed=5)
-    late = is_late(X, new)
-    old, arrivals = X[~late].reset_index(drop=True), X[late]
-    past, outcomes = y[~late].reset_index(drop=True), y[late]
+    is_new_row = is_late(X, new)
+    old, arrivals = X[~is_new_row].reset_index(drop=True), X[is_new_row]
+    past, outcomes = y[~is_new_row].reset_index(drop=True), y[is_new_row]
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, n_repeats=n_repeats)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -480,13 +493,13 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_with_features_the_old_rows_are_needed_again(simple):
-    X, y, new, history, late, outcomes = simple
+    X, y, new, history, is_new_row, outcomes = simple
     history = clone(history).fit(X[~is_late(X, new)], y[~is_late(X, new)])
-    votes = late[:40].assign(judge="human")
+    votes = is_new_row[:40].assign(judge="human")
     with pytest.raises(BattlesError, match=r"fitted on all rows.* as past"):
         history.promote(new[0], votes, outcomes[:40])
     old = ~is_late(X, new)
-    more = pd.concat([late, votes], ignore_index=True)
+    more = pd.concat([is_new_row, votes], ignore_index=True)
     results = np.concatenate([outcomes, outcomes[:40]])
     history.promote(new[0], more, results, past=(X[old], y[old]))
     assert history.updated_from_ == "rows"
@@ -502,40 +515,40 @@ def test_with_features_the_old_rows_are_needed_again(simple):
 @pytest.mark.parametrize("by_column", [True, False])
 def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
     X, y, new = table(n_new=1, features=False, seed=5)
-    late = is_late(X, new)
-    old, past = X[~late].reset_index(drop=True), y[~late].to_numpy()
+    is_new_row = is_late(X, new)
+    old, past = X[~is_new_row].reset_index(drop=True), y[~is_new_row].to_numpy()
     labels = np.array([f"p{i % 90}" for i in range(len(old))])
     old["prompt"] = labels
     weight = np.r_[np.ones(2000), np.full(len(old) - 2000, 0.5)]
-    first, rest = slice(None, 2000), slice(2000, None)
-    groups = ["prompt"] * 3 if by_column else [labels[first], labels[rest], labels]
+    first, others = slice(None, 2000), slice(2000, None)
+    groups = ["prompt"] * 3 if by_column else [labels[first], labels[others], labels]
     history = AnchorHistory(AnchorPipeline(cv=N_FOLDS, random_state=0))
     whole = clone(history).fit(old, past, weight, groups[2])
     history.fit(old[first], past[first], groups=groups[0])
     before = old[first], past[first], None, groups[0]
-    added = old[rest], past[rest], weight[rest]
+    added = old[others], past[others], weight[others]
     with pytest.raises(BattlesError, match="The history has groups, so"):
         history.update(*added, groups[1])
     for other in ("model_a", "auto", None):
         with pytest.raises(BattlesError, match="groups of one kind"):
             history.update(*added, groups=other, past=before)
     history.update(*added, groups[1], past=before)
-    rows, outcomes = X[late], y[late]
+    rows, outcomes = X[is_new_row], y[is_new_row]
     one, other = (
-        each.place(rows, outcomes, groups=np.arange(len(rows))).estimates
-        for each in (history, whole)
+        item.place(rows, outcomes, groups=np.arange(len(rows))).estimates
+        for item in (history, whole)
     )
     assert_allclose(one, other, rtol=0, atol=1e-9)
     with pytest.raises(TypeError, match="pandas, polars or pyarrow table"):
-        history.update(history.state_, past[rest], past=(old, past))
+        history.update(history.state_, past[others], past=(old, past))
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("given", ["counts", "rows"])
 def test_rows_that_are_added_again_are_told(given, tmp_path):
     X, y, new = table(n_new=1, features=False, seed=5)
-    late = is_late(X, new)
-    X, y = X[~late].reset_index(drop=True), y[~late]
+    is_new_row = is_late(X, new)
+    X, y = X[~is_new_row].reset_index(drop=True), y[~is_new_row]
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
     past = None if given == "counts" else (X[:1200], y[:1200])
@@ -545,8 +558,8 @@ def test_rows_that_are_added_again_are_told(given, tmp_path):
     history.save(tmp_path / "history")
     history = AnchorHistory.load(tmp_path / "history")
     for again in (added, (X[:1200], y[:1200])):
-        found = said(lambda again=again: history.update(*again, past=past))
-        assert sum("already: they count twice" in str(one) for one in found) == 1
+        result = said(lambda again=again: history.update(*again, past=past))
+        assert sum("already: they count twice" in str(one) for one in result) == 1
 
 
 def _positions(history):
@@ -560,26 +573,26 @@ def _positions(history):
                                    ("model_a", "-"), ("-", None)])  # fmt: skip
 def test_updates_keep_what_each_row_says_of_the_display(shown, given):
     X, y, new = table(n_new=1, features=False, seed=5)
-    late = is_late(X, new)
-    X, y = X[~late].reset_index(drop=True), y[~late].to_numpy()
+    is_new_row = is_late(X, new)
+    X, y = X[~is_new_row].reset_index(drop=True), y[~is_new_row].to_numpy()
     X = X.drop(columns="shown_first")
     # Judges favour the first side.
     favour = (X["judge"] != "human") & (np.arange(len(X)) % 4 == 0)
     y = np.where(favour, 1.0, y)
     # A table without the column says that the first model was shown first.
-    old, rest = (
+    old, others = (
         part if side == "-" else part.assign(shown_first=side)
         for part, side in zip((X[:1200], X[1200:]), shown, strict=True)
     )
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     history = AnchorHistory(anchor).fit(old, y[:1200])
     past = None if given == "counts" else (old, y[:1200])
-    history.update(rest, y[1200:], past=past)
+    history.update(others, y[1200:], past=past)
     assert history.updated_from_ == given
     sides = [side if side != "-" else "model_a" for side in shown]
     whole = X.assign(shown_first=np.where(np.arange(len(X)) < 1200, *sides))
     expected = AnchorHistory(anchor).fit(whole, y)
-    mine, theirs = (_positions(each) for each in (history, expected))
+    mine, theirs = (_positions(item) for item in (history, expected))
     assert mine.any() == theirs.any() == (shown != (None, None))
     if mine.any():
         assert_allclose(mine, theirs, rtol=1e-5)
@@ -588,27 +601,29 @@ def test_updates_keep_what_each_row_says_of_the_display(shown, given):
 
 def test_updates_from_counts_name_features_that_are_not_used():
     X, y, new = table(n_new=1, features=False, seed=5)
-    late = is_late(X, new)
-    X, y = X[~late], y[~late].to_numpy()
+    is_new_row = is_late(X, new)
+    X, y = X[~is_new_row], y[~is_new_row].to_numpy()
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
-    rest = X[1200:].assign(size_a=1.0, size_b=2.0)
+    others = X[1200:].assign(size_a=1.0, size_b=2.0)
     with pytest.warns(DataWarning, match=r"features \['size'\] are not used"):
-        history.update(rest, y[1200:])
+        history.update(others, y[1200:])
     assert not len(history.features_)
 
 
 def test_changed_judges_are_refused(simple):
-    X, y, new, _, late, outcomes = simple
-    known = {f"judge-{i}": judge_fingerprint(f"judge-{i}", "prompt") for i in (1, 2)}
-    history, *_ = fitted(X, y, new, fingerprints=known)
-    other = known | {"judge-2": judge_fingerprint("judge-2", "another prompt")}
+    X, y, new, _, is_new_row, outcomes = simple
+    reference = {
+        f"judge-{i}": judge_fingerprint(f"judge-{i}", "prompt") for i in (1, 2)
+    }
+    history, *_ = fitted(X, y, new, fingerprints=reference)
+    other = reference | {"judge-2": judge_fingerprint("judge-2", "another prompt")}
     with pytest.raises(BattlesError, match=r"Judges \['judge-2'\] have changed"):
-        history.place(late, outcomes, fingerprints=other)
+        history.place(is_new_row, outcomes, fingerprints=other)
     with pytest.warns(DataWarning, match=r"no fingerprint of judges \['judge-3'\]"):
-        history.place(late, outcomes, fingerprints=known | {"judge-3": "x"})
+        history.place(is_new_row, outcomes, fingerprints=reference | {"judge-3": "x"})
     with pytest.warns(DataWarning, match="fingerprints of judges .*, and none"):
-        history.place(late, outcomes)
+        history.place(is_new_row, outcomes)
 
 
 def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
@@ -639,28 +654,28 @@ def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_arrivals_that_cannot_be_placed_are_refused(simple):
-    X, y, new, history, late, outcomes = simple
+    X, y, new, history, is_new_row, outcomes = simple
     with pytest.raises(BattlesError, match="There is no new model"):
         history.place(X[~is_late(X, new)], y[~is_late(X, new)])
     with pytest.raises(BattlesError, match="has no comparison with a model of the"):
-        history.place(late.assign(judge="stranger"), outcomes)
+        history.place(is_new_row.assign(judge="stranger"), outcomes)
     with pytest.raises(BattlesError, match=r"these rows lack \['x1'\]"):
-        history.place(late.drop(columns=["x1_a", "x1_b"]), outcomes)
+        history.place(is_new_row.drop(columns=["x1_a", "x1_b"]), outcomes)
     with pytest.raises(BattlesError, match="fitted without groups"):
-        history.place(late, outcomes, groups=np.arange(len(late)))
+        history.place(is_new_row, outcomes, groups=np.arange(len(is_new_row)))
     with pytest.raises(ValueError, match=r"cv must have \[3\] folds"):
-        history.place(late, outcomes, cv=2)
+        history.place(is_new_row, outcomes, cv=2)
 
 
 def test_rows_that_place_nobody_are_told(simple):
-    X, y, new, history, late, outcomes = simple
-    both = pd.concat([late, X[~is_late(X, new)][:7]])
+    X, y, new, history, is_new_row, outcomes = simple
+    both = pd.concat([is_new_row, X[~is_late(X, new)][:7]])
     with pytest.warns(DataWarning, match="Rows that compare historical models .*: 7"):
         history.place(both, np.concatenate([outcomes, y[~is_late(X, new)][:7]]))
     with pytest.warns(DataWarning, match=r"features \['x9'\] are not used"):
-        result = history.place(late.assign(x9_a=0.5, x9_b=0.25), outcomes)
-    assert_allclose(result.estimates, history.place(late, outcomes).estimates)
-    strange = late.copy()
+        result = history.place(is_new_row.assign(x9_a=0.5, x9_b=0.25), outcomes)
+    assert_allclose(result.estimates, history.place(is_new_row, outcomes).estimates)
+    strange = is_new_row.copy()
     strange.iloc[-3:, strange.columns.get_loc("judge")] = "stranger"
     with pytest.warns(DataWarning, match=r"does not know the judges \['stranger'\]"):
         history.place(strange, outcomes)

@@ -28,21 +28,21 @@ def path(tmp_path):
 
 
 def test_what_is_written_is_read(path):
-    found = read_archive(path)
-    assert found.header == {"name": "é", "n": 1}
-    assert list(found.arrays) == list(ARRAYS)
+    result = read_archive(path)
+    assert result.header == {"name": "é", "n": 1}
+    assert list(result.arrays) == list(ARRAYS)
     for name, values in ARRAYS.items():
-        assert found.arrays[name].dtype == values.dtype
-        np.testing.assert_array_equal(found.arrays[name], values)
+        assert result.arrays[name].dtype == values.dtype
+        np.testing.assert_array_equal(result.arrays[name], values)
 
 
 def test_a_hundred_cuts_and_flipped_bits_are_refused(path):
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
     bad = [whole[:n] for n in rng.choice(len(whole), 50, replace=False)]
-    for place in rng.choice(len(whole), 50, replace=False):
+    for position in rng.choice(len(whole), 50, replace=False):
         flipped = bytearray(whole)
-        flipped[place] ^= 1 << rng.integers(8)
+        flipped[position] ^= 1 << rng.integers(8)
         bad.append(bytes(flipped))
     for content in [*bad, b"", whole + b"\0"]:
         path.write_bytes(content)
@@ -141,7 +141,7 @@ def test_a_file_is_locked_once(path, tmp_path):
             pass
     with locked(path):
         pass
-    assert {each.name for each in tmp_path.iterdir()} == {"file", "link"}
+    assert {item.name for item in tmp_path.iterdir()} == {"file", "link"}
 
 
 WRITER = """
@@ -162,12 +162,12 @@ def test_a_killed_writer_leaves_a_whole_file(path):
         time.sleep(0.005)
     for wait in (0.02, 0.03, 0.05):
         time.sleep(wait)
-        found = read_archive(path)
-        assert (found.arrays["n"] == found.header["n"]).all()
+        result = read_archive(path)
+        assert (result.arrays["n"] == result.header["n"]).all()
     os.kill(writer.pid, signal.SIGKILL)
     writer.wait()
-    found = read_archive(path)
-    assert (found.arrays["n"] == found.header["n"]).all()
+    result = read_archive(path)
+    assert (result.arrays["n"] == result.header["n"]).all()
 
 
 def test_arrays_that_hold_no_numbers_are_refused(path):

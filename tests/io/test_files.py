@@ -73,10 +73,10 @@ FORMATS = {
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_holds_the_same(tmp_path, name):
     (path := tmp_path / name).write_bytes(FORMATS[name])
-    found = read_battles(path)
-    due = T.assign(note=T["note"].mask(T["note"] == "", found["note"]))
-    assert found[T.columns].astype({"length_b": int}).equals(due), found
-    assert (found["length_a"].dtype, found["length_b"].dtype.kind) == (float, "i")
+    result = read_battles(path)
+    expected = T.assign(note=T["note"].mask(T["note"] == "", result["note"]))
+    assert result[T.columns].astype({"length_b": int}).equals(expected), result
+    assert (result["length_a"].dtype, result["length_b"].dtype.kind) == (float, "i")
 
 
 def test_standard_input_and_pipes(tmp_path, monkeypatch):
@@ -150,8 +150,8 @@ def test_a_cell_without_end_is_refused(tmp_path, monkeypatch):
 def test_lines_that_cannot_be_read_are_left_out_where_asked(tmp_path, name, says):
     (path := tmp_path / name).write_bytes(BAD[name][0])
     with pytest.warns(DataWarning, match=says + ".* are left out"):
-        found = read_battles(path, drop_invalid=True)
-    assert len(found) == (2 if name == "ragged.csv" else 3)
+        result = read_battles(path, drop_invalid=True)
+    assert len(result) == (2 if name == "ragged.csv" else 3)
 
 
 def test_failed_verdicts_are_left_out_where_asked(tmp_path):
@@ -161,8 +161,8 @@ def test_failed_verdicts_are_left_out_where_asked(tmp_path):
         read_battles(path, drop_invalid=True)
     path.write_bytes(HEAD + rows.replace(b"y,x,human,z\n", b""))
     with pytest.warns(DataWarning, match=r"2 of 4 rows hold no verdict.*'human' 2"):
-        found = read_battles(path, drop_invalid=True)
-    assert found["winner"].tolist() == ["model_b", "model_a"]
+        result = read_battles(path, drop_invalid=True)
+    assert result["winner"].tolist() == ["model_b", "model_a"]
 
 
 def test_encodings_are_given_by_name(tmp_path):
@@ -182,8 +182,8 @@ def test_files_of_equal_content_are_told(tmp_path):
 def test_codes_of_parquet_are_texts(tmp_path):
     frame = T.astype({"model_a": "category", "judge": "category", "note": "category"})
     frame.loc[np.repeat([0, 1, 2], 50)].to_parquet(path := tmp_path / "codes.parquet")
-    found = read_battles(path)
-    assert {found[name].dtype for name in ("model_a", "judge", "note")} == {
+    result = read_battles(path)
+    assert {result[name].dtype for name in ("model_a", "judge", "note")} == {
         pd.StringDtype(na_value=np.nan)
     }
-    assert found["model_a"].tolist()[::50] == T["model_a"].tolist()
+    assert result["model_a"].tolist()[::50] == T["model_a"].tolist()

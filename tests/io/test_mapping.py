@@ -320,17 +320,17 @@ MEANINGS = [
 @pytest.mark.parametrize("name", AT_ONCE)
 def test_it_is_read_at_once_as_its_rows(tmp_path, name):
     entry = AT_ONCE[name]
-    table, due = entry if isinstance(entry, tuple) else (entry, T)
-    found = read_battles(written(table, tmp_path / name))
-    assert meant(found, found.get("count")) == meant(due)
-    mapping = found.attrs["mapping"]
+    table, expected = entry if isinstance(entry, tuple) else (entry, T)
+    result = read_battles(written(table, tmp_path / name))
+    assert meant(result, result.get("count")) == meant(expected)
+    mapping = result.attrs["mapping"]
     assert {*mapping.columns} >= {*map(str, table.columns)}
     assert all(decision.reason for decision in mapping.columns.values())
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_it_is_asked_and_read_after_one_edited_mapping(tmp_path, name):
-    table, asks, edit, *due = ASKED[name]
+    table, asks, edit, *expected = ASKED[name]
     path, toml = written(table, tmp_path / name), tmp_path / "mapping.toml"
     with pytest.raises(BattlesError) as caught:
         read_battles(path)
@@ -339,11 +339,11 @@ def test_it_is_asked_and_read_after_one_edited_mapping(tmp_path, name):
     mapping = Mapping.propose(read_tables([path])).edited(**edit)
     text = mapping.to_toml(toml)
     assert tomllib.loads(Mapping.from_toml(toml).to_toml()) == tomllib.loads(text)
-    has_failed = due and mapping.outcomes.keys() & {"-1", "error"}
+    has_failed = expected and mapping.outcomes.keys() & {"-1", "error"}
     warned = pytest.warns(DataWarning, match="3 of 12 rows hold no verdict")
     with warned if has_failed else nullcontext():
-        found = read_battles(path, toml)
-    assert meant(found, found.get("count")) == meant(due[0] if due else T)
+        result = read_battles(path, toml)
+    assert meant(result, result.get("count")) == meant(expected[0] if expected else T)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -362,8 +362,8 @@ def applied(table, mapping):
 
 @pytest.mark.parametrize("name", GIVEN)
 def test_roles_that_are_given_are_not_looked_for(name):
-    table, roles, due = GIVEN[name]
-    assert applied(table, Mapping.propose(table, columns=roles)) == meant(due)
+    table, roles, expected = GIVEN[name]
+    assert applied(table, Mapping.propose(table, columns=roles)) == meant(expected)
 
 
 def test_what_is_given_must_be_there():
@@ -377,8 +377,8 @@ def test_what_is_given_must_be_there():
 
 @pytest.mark.parametrize(("table", "part", "meanings"), MEANINGS)
 def test_what_may_mean_either_is_asked_about(table, part, meanings):
-    found = getattr(Mapping.propose(table), part)
-    assert {name: found[name].meaning for name in meanings} == meanings
+    result = getattr(Mapping.propose(table), part)
+    assert {name: result[name].meaning for name in meanings} == meanings
 
 
 def test_codings_of_numbers_are_listed():
@@ -500,8 +500,8 @@ def test_files_name_their_judges_and_are_asked_where_they_do_not(tmp_path):
     verdicts = T[T["judge"] == "gpt-4"].drop(columns="judge")
     human = written(votes, tmp_path / "human.csv")
     gpt = written(verdicts, tmp_path / "gpt-4.jsonl")
-    found = read_battles([human, gpt])
-    assert meant(found) == meant(T) and {*found["judge"]} == {"human", "gpt-4"}
+    result = read_battles([human, gpt])
+    assert meant(result) == meant(T) and {*result["judge"]} == {"human", "gpt-4"}
     (tmp_path / "new").mkdir()
     twin = written(verdicts[1:], tmp_path / "new" / "gpt-4.csv")
     with pytest.raises(BattlesError, match=r"1 thing is unclear \(no column says who"):

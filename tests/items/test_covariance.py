@@ -47,10 +47,12 @@ def test_copies_in_a_group_show_no_more_deviations():
 
 def stages_of(X, y, bias):
     """The fit without item effects, as stages and as one vector."""
-    sample = admit_to_ranking(Sample.admit(Comparisons.from_battles(X), y, None), None)
+    sample = admit_to_ranking(
+        Sample.from_battles(Comparisons.from_battles(X), y, None), None
+    )
     stages = Stages(BTLRegressor(), JudgeCalibrator(bias), ArrivalScorer(), None)
-    known = fit_stages(stages, sample)
-    return known, known.fit
+    reference = fit_stages(stages, sample)
+    return reference, reference.fit
 
 
 def judges_of_few_rows(seed=0):
@@ -65,13 +67,13 @@ def judges_of_few_rows(seed=0):
 @pytest.mark.parametrize("joint", [False, True])
 def test_item_effects_of_judges_of_few_rows_settle(joint):
     """Beside them a judge that scores separate would run away, and all with it."""
-    known, _ = stages_of(*judges_of_few_rows(1), None)
-    items = known_items(ITEM_PRIOR.sd**2 * np.eye(len(known.X.judges)))
+    reference, _ = stages_of(*judges_of_few_rows(1), None)
+    items = known_items(ITEM_PRIOR.sd**2 * np.eye(len(reference.X.judges)))
     with WarningLog() as log:
-        found = with_item_effects(replace(known, is_joint=joint), items).fit
-    assert not [w for w in log.found if isinstance(w, ConvergenceWarning)]
-    assert np.isfinite(found.fit.x).all()
-    assert np.abs(found.fit.x[found.layout.sensitivities]).max() <= 20.0
+        result = with_item_effects(replace(reference, is_joint=joint), items).fit
+    assert not [w for w in log.warnings if isinstance(w, ConvergenceWarning)]
+    assert np.isfinite(result.fit.x).all()
+    assert np.abs(result.fit.x[result.layout.sensitivities]).max() <= 20.0
 
 
 def test_an_estimated_covariance_widens_the_interval(monkeypatch):
@@ -80,13 +82,13 @@ def test_an_estimated_covariance_widens_the_interval(monkeypatch):
     learned = AnchorPipeline(cv=3, item_effects="random", random_state=0)
     learned.fit(data.X, data.y)
     set_covariance(monkeypatch, learned.item_covariance_)
-    given = AnchorPipeline(cv=3, item_effects="random", random_state=0)
-    given.fit(data.X, data.y)
-    assert_allclose(learned.scores_, given.scores_)
-    parts = learned.variance_["items"] / given.variance_["items"]
+    inputs = AnchorPipeline(cv=3, item_effects="random", random_state=0)
+    inputs.fit(data.X, data.y)
+    assert_allclose(learned.scores_, inputs.scores_)
+    parts = learned.variance_["items"] / inputs.variance_["items"]
     assert 1.05 < parts.iloc[0] < 3.0
     half = {}
-    for name, anchor in (("learned", learned), ("given", given)):
+    for name, anchor in (("learned", learned), ("given", inputs)):
         # Of symmetric intervals, as where the scale of the scores is known.
         low, high = replace(anchor.result_, scale_z=np.inf).conf_int().iloc[0]
         half[name] = (high - low) / 2.0 / anchor.standard_errors_.iloc[0]
@@ -137,10 +139,10 @@ def test_the_own_deviation_of_a_new_model_gives_the_error_of_the_scale(monkeypat
     anchor = AnchorPipeline(cv=2, item_effects="random", random_state=0)
     quiet(anchor.fit, X, data.y)
     solution, result = anchor.debiaser_.solution_, anchor.result_
-    own, errors = solution.own_item_variance, solution.item_errors
-    assert_allclose(own, np.einsum("mii->i", errors**2), rtol=1e-10)
+    of_source, errors = solution.own_item_variance, solution.item_errors
+    assert_allclose(of_source, np.einsum("mii->i", errors**2), rtol=1e-10)
     new = np.flatnonzero(result.is_new)[0]
     theta = result.all_scores.to_numpy()
     square = np.sum(theta[~result.is_new] ** 2)
-    expected = own[new] * (1.0 + 1.0 / 4.0 + theta[new] ** 2 / square)
+    expected = of_source[new] * (1.0 + 1.0 / 4.0 + theta[new] ** 2 / square)
     assert_allclose(solution.weights.item_covariance[new, new], expected, rtol=0.1)

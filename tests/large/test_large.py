@@ -83,16 +83,16 @@ def apart(one, other):
     return max(scores.max(), np.abs(ratio - 1.0).max())
 
 
-def joined(plans, late):
+def joined(plans, is_new_row):
     """Folds of old rows and of new ones after them."""
-    found = []
-    for old, new in zip(plans, late, strict=True):
+    result = []
+    for old, new in zip(plans, is_new_row, strict=True):
         n_old = sum(len(test) for _, test in old)
         pairs = zip(old, new, strict=True)
-        found.append(
+        result.append(
             [(np.r_[a, n_old + c], np.r_[b, n_old + d]) for (a, b), (c, d) in pairs]
         )
-    return found
+    return result
 
 
 SETTINGS = {
@@ -122,14 +122,16 @@ def memory_and_batches(folder, anchor, old, **settings):
 )
 def test_placed_is_fitted_is_larger_than_memory(name, prompts, tmp_path):
     """With groups, item effects, position effects and several new models."""
-    old, late = rows(prompts=prompts)
+    old, is_new_row = rows(prompts=prompts)
     folder = in_folder(tmp_path / "rows", old.drop(columns=["times", "importance"]))
     anchor = AnchorPipeline(cv=5, random_state=0, **SETTINGS[name])
     large, same = memory_and_batches(folder, anchor, old, batch_rows=1000)
-    placed = large.place(battles(late), late["winner"])
+    placed = large.place(battles(is_new_row), is_new_row["winner"])
     memory = AnchorHistory(same).fit(battles(old), old["winner"])
-    expected = memory.place(battles(late), late["winner"], cv=placed.fold_plan)
-    both = pd.concat([old, late], ignore_index=True)
+    expected = memory.place(
+        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
+    )
+    both = pd.concat([old, is_new_row], ignore_index=True)
     plans = joined(large.fold_plan_, placed.fold_plan)
     fitted = clone(anchor).set_params(cv=plans).fit(battles(both), both["winner"])
     assert apart(expected, fitted.result_) < 1e-6
@@ -148,20 +150,22 @@ def test_placed_is_fitted_is_larger_than_memory(name, prompts, tmp_path):
         return
     large.save(tmp_path / "history")
     again = AnchorHistory.load(tmp_path / "history")
-    again = again.place(battles(late), late["winner"], cv=placed.fold_plan)
+    again = again.place(battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan)
     assert_array_equal(again.estimates, placed.estimates)
 
 
 def test_without_features_counts_are_the_rows(tmp_path):
-    old, late = rows(features=False)
+    old, is_new_row = rows(features=False)
     folder = in_folder(tmp_path / "rows", old[BARE])
     anchor = AnchorPipeline(cv=5, random_state=0)
     large, same = memory_and_batches(folder, anchor, old)
     # ``fold_plan_`` numbers the different rows, each as often as it occurs.
     listed = old[BARE].sort_values(BARE, kind="stable")
     memory = AnchorHistory(same).fit(listed[BARE[:-1]], listed["winner"])
-    placed = large.place(battles(late), late["winner"])
-    expected = memory.place(battles(late), late["winner"], cv=placed.fold_plan)
+    placed = large.place(battles(is_new_row), is_new_row["winner"])
+    expected = memory.place(
+        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
+    )
     assert apart(placed, expected) < 1e-6
     # Its rows are kept as counts, to which others can be added.
     assert large.state_.counts.counts.sum() == len(old)
@@ -171,7 +175,7 @@ def test_without_features_counts_are_the_rows(tmp_path):
 
 @pytest.mark.parametrize("features", [True, False])
 def test_ties_are_left_out(features, tmp_path):
-    old, late = rows(features=features)
+    old, is_new_row = rows(features=features)
     tied = np.random.default_rng(1).random(len(old)) < 0.2
     old["winner"] = np.where(tied, 0.5, old["winner"])
     anchor = AnchorPipeline(cv=5, random_state=0, ties="drop")
@@ -179,13 +183,15 @@ def test_ties_are_left_out(features, tmp_path):
     large, same = memory_and_batches(folder, anchor, old)
     table = old if features else old.sort_values(BARE, kind="stable")
     memory = AnchorHistory(same).fit(battles(table), table["winner"])
-    placed = large.place(battles(late), late["winner"])
-    expected = memory.place(battles(late), late["winner"], cv=placed.fold_plan)
+    placed = large.place(battles(is_new_row), is_new_row["winner"])
+    expected = memory.place(
+        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
+    )
     assert apart(placed, expected) < (0.02 if features else 1e-6)
 
 
 def test_counts_are_equal_rows(tmp_path):
-    old, late = rows(features=False)
+    old, is_new_row = rows(features=False)
     anchor = AnchorPipeline(cv=5, random_state=0, weights="frequency")
     folder = in_folder(tmp_path / "rows", old[[*BARE, "times"]])
     large, same = memory_and_batches(folder, anchor, old, sample_weight="times")
@@ -193,19 +199,21 @@ def test_counts_are_equal_rows(tmp_path):
     table = table.sort_values([*BARE, "times"], kind="stable")
     memory = AnchorHistory(same.set_params(weights="importance"))
     memory.fit(battles(table), table["winner"])
-    placed = large.place(battles(late), late["winner"])
-    expected = memory.place(battles(late), late["winner"], cv=placed.fold_plan)
+    placed = large.place(battles(is_new_row), is_new_row["winner"])
+    expected = memory.place(
+        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
+    )
     assert apart(placed, expected) < 1e-6
 
 
 def test_a_sample_decides_shapes_alone(tmp_path):
     """A fit that starts from few rows ends where that from all rows ends."""
-    old, late = rows(30_000)
+    old, is_new_row = rows(30_000)
     data = ds.dataset(pa.Table.from_pandas(old.drop(columns=["times", "importance"])))
     anchor = AnchorPipeline(cv=10, random_state=0)
     whole, few = (fit_history(data, anchor, sample_rows=n) for n in (10**6, 300))
-    one = whole.place(battles(late), late["winner"])
-    other = few.place(battles(late), late["winner"], cv=one.fold_plan)
+    one = whole.place(battles(is_new_row), is_new_row["winner"])
+    other = few.place(battles(is_new_row), is_new_row["winner"], cv=one.fold_plan)
     assert apart(one, other) < 0.02
     # The dispersion, by which it is divided, is that of the sample.
     assert_allclose(
@@ -215,13 +223,15 @@ def test_a_sample_decides_shapes_alone(tmp_path):
 
 @pytest.mark.slow
 def test_a_million_rows_with_features(tmp_path):
-    old, late = rows(10**6)
+    old, is_new_row = rows(10**6)
     data = ds.dataset(pa.Table.from_pandas(old.drop(columns=["times", "importance"])))
     anchor = AnchorPipeline(cv=10, random_state=0)
     large, same = memory_and_batches(data, anchor, old)
     memory = AnchorHistory(same).fit(battles(old), old["winner"])
-    placed = large.place(battles(late), late["winner"])
-    expected = memory.place(battles(late), late["winner"], cv=placed.fold_plan)
+    placed = large.place(battles(is_new_row), is_new_row["winner"])
+    expected = memory.place(
+        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
+    )
     assert apart(placed, expected) < 1e-3
 
 
@@ -237,9 +247,9 @@ def test_rare_models_and_late_judges_have_their_roles(features, tmp_path):
     folder = in_folder(tmp_path / "rows", table.drop(columns=["times", "importance"]))
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
     with pytest.warns(DataWarning, match=r"\['unvoted'\] have no human row"):
-        found = fit_history(folder, anchor, sample_rows=500)
-    assert "rare" in found.models_ and "unvoted" not in found.models_
-    assert "late" in found.judges_
+        result = fit_history(folder, anchor, sample_rows=500)
+    assert "rare" in result.models_ and "unvoted" not in result.models_
+    assert "late" in result.judges_
     with pytest.warns(DataWarning, match=r"'late'"):
         table = table[table["model_b"] != "unvoted"]
         few = table[
@@ -257,8 +267,8 @@ def test_judges_that_features_settle_are_left_out():
     old["winner"] = np.where(settled, won, old["winner"])
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
     with pytest.warns(SeparationWarning, match=f"All {settled.sum()} are left out"):
-        found = fit_history([battles(old).assign(winner=old["winner"])], anchor)
-    assert found.judges_.tolist() == ["judge-2", "judge-3"]
+        result = fit_history([battles(old).assign(winner=old["winner"])], anchor)
+    assert result.judges_.tolist() == ["judge-2", "judge-3"]
 
 
 def test_models_without_a_limit_are_left_out():
@@ -268,9 +278,9 @@ def test_models_without_a_limit_are_left_out():
     old = old.assign(winner=np.where(lost, 1.0, old["winner"]))[keep]
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
     with pytest.warns(UserWarning, match="have no limit|on one side"):
-        found = fit_history([battles(old).assign(winner=old["winner"])], anchor)
-    assert found.state_.lost.tolist() == ["model-01"]
-    assert "model-01" not in found.models_
+        result = fit_history([battles(old).assign(winner=old["winner"])], anchor)
+    assert result.state_.lost.tolist() == ["model-01"]
+    assert "model-01" not in result.models_
 
 
 # ------------------------------------------------------------------------- workers
@@ -320,10 +330,10 @@ def test_a_worker_is_killed_and_nothing_changes(tmp_path):
         thread = threading.Thread(target=kill)
         thread.start()
         with joblib.parallel_config(backend="dask"):
-            found = fit_history(folder, clone(anchor).set_params(n_jobs=-1))
+            result = fit_history(folder, clone(anchor).set_params(n_jobs=-1))
         thread.join()
         assert killed.is_set() and first not in client.run(os.getpid).values()
-    assert_array_equal(sums_of(found), sums_of(alone))
+    assert_array_equal(sums_of(result), sums_of(alone))
 
 
 # ----------------------------------------------------------------------- bad data sets
@@ -437,11 +447,11 @@ def test_what_it_cannot_do_is_refused():
     with pytest.raises(BattlesError, match="rows without features and groups"):
         table = tables[0].assign(w=1)
         fit_history([table], AnchorPipeline(weights="frequency"), sample_weight="w")
-    plain, given = old[BARE].assign(w=0.5), {"sample_weight": "w"}
+    plain, inputs = old[BARE].assign(w=0.5), {"sample_weight": "w"}
     with pytest.raises(BattlesError, match="it needs frequency as weights"):
-        fit_history([plain], AnchorPipeline(), **given)
+        fit_history([plain], AnchorPipeline(), **inputs)
     with pytest.raises(BattlesError, match="must be whole numbers"):
-        fit_history([plain], AnchorPipeline(weights="frequency"), **given)
+        fit_history([plain], AnchorPipeline(weights="frequency"), **inputs)
 
 
 # -------------------------------------------------------------------- names and groups
@@ -487,17 +497,20 @@ def test_prompts_decide_by_default():
 
 
 def test_groups_lie_in_their_folds_in_any_order():
-    old, late = rows(3000, prompts=True)
+    old, is_new_row = rows(3000, prompts=True)
     old = old[old["prompt_id"].notna()]
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
     first, second = (
         fit_history([battles(one).assign(winner=one["winner"])], anchor)
         for one in (old, old.sample(frac=1.0, random_state=1))
     )
-    mine, theirs = (each.state_.fits.groups for each in (first, second))
-    for own, other in zip(mine, theirs, strict=True):
-        assert_array_equal(own.codes, other.codes)
-    one, two = (each.place(battles(late), late["winner"]) for each in (first, second))
+    mine, theirs = (item.state_.fits.groups for item in (first, second))
+    for of_source, other in zip(mine, theirs, strict=True):
+        assert_array_equal(of_source.codes, other.codes)
+    one, two = (
+        item.place(battles(is_new_row), is_new_row["winner"])
+        for item in (first, second)
+    )
     assert apart(one, two) < 1e-6
 
 

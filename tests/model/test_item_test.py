@@ -165,8 +165,10 @@ def test_what_the_verdicts_rule_out_has_the_level_that_it_names(n_judges, rng):
     root = np.sqrt(scale) * (np.eye(n) - 1 / n)
     same, slopes = np.array([information] * n_judges), np.ones(n_judges)
     # Shared by half, and by all judges; beside the rounding that Cholesky needs.
-    for kind, own in enumerate([0.5, 1e-9]):
-        matrix = own * np.eye(n_judges) + (1.0 - own) * np.ones((n_judges, n_judges))
+    for kind, of_source in enumerate([0.5, 1e-9]):
+        matrix = of_source * np.eye(n_judges) + (1.0 - of_source) * np.ones(
+            (n_judges, n_judges)
+        )
         shared = sd * np.linalg.cholesky(matrix)
         single, both = [], []
         for _ in range(400):
@@ -219,6 +221,6 @@ def test_auto_leaves_out_only_what_verdicts_rule_out(
         is_new=np.zeros(n_models, dtype=bool),
         items=SimpleNamespace(model=np.arange(n_models)),
     )
-    found = choose_item_effects("auto", X, test)
-    assert found.item_effects == ("random" if expected else "none")
-    assert reason in found.reason
+    result = choose_item_effects("auto", X, test)
+    assert result.item_effects == ("random" if expected else "none")
+    assert reason in result.reason

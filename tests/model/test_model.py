@@ -114,9 +114,9 @@ def test_the_chain_rule_gives_the_information_of_a_dense_design(fit, sources):
         grams.append((rows.source, rows.gram(curvature)))
         design = design_of(fit, rows)
         expected = expected + (design * curvature[:, None]).T @ design
-    found = fit.information(grams)
+    result = fit.information(grams)
     free = fit.layout.estimated
-    assert_allclose(found[free][:, free], expected[free][:, free], atol=2e-7)
+    assert_allclose(result[free][:, free], expected[free][:, free], atol=2e-7)
 
 
 def test_the_gradient_is_that_of_finite_differences(fit, sources):
@@ -125,12 +125,12 @@ def test_the_gradient_is_that_of_finite_differences(fit, sources):
         (rows.source, rows.sums(rows.weight * (fit.probabilities(rows) - rows.y)))
         for rows in sources
     )
-    found = fit.gradient(residuals) + fit.precision @ fit.x
+    result = fit.gradient(residuals) + fit.precision @ fit.x
     expected = gradient_by_differences(
         lambda x: fit.moved(x).loss(sources, weights), fit.x
     )
     free = fit.layout.estimated
-    assert_allclose(found[free], expected[free], atol=1e-6)
+    assert_allclose(result[free], expected[free], atol=1e-6)
 
 
 def test_weights_of_rows_are_those_of_the_parameters_they_touch(rng, fit, sources):

@@ -18,8 +18,8 @@ def parts_of(fault, record):
 
     Those that noticed it last time come first, then the golden cases, then all others.
     """
-    known = record.get(fault.name, {}).get("killed_by", {})
-    first = [file for file in known if (ROOT / file).exists()]
+    reference = record.get(fault.name, {}).get("killed_by", {})
+    first = [file for file in reference if (ROOT / file).exists()]
     tests = sorted((ROOT / "tests").rglob("test_*.py"))
     others = [path.relative_to(ROOT).as_posix() for path in tests]
     others = [file for file in others if file not in (*first, GOLDEN)]

@@ -31,7 +31,7 @@ def trial(fault, files, limit, whole=False):
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        package, found = folder / "skanchor", folder / "found.xml"
+        package, result = folder / "skanchor", folder / "found.xml"
         compiled = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "skanchor", package, ignore=compiled)
         if fault is not None:
@@ -39,7 +39,7 @@ def trial(fault, files, limit, whole=False):
         # The folder of the repository, which setup.cfg puts first, would hide the copy.
         options = ["-o", f"pythonpath={folder} tests", "-o", "addopts="]
         options += ["--import-mode=importlib", "--strict-markers", "-m", "not slow"]
-        options += ["-q", "-p", "no:cacheprovider", f"--junitxml={found}"]
+        options += ["-q", "-p", "no:cacheprovider", f"--junitxml={result}"]
         options += [] if whole else ["-x"]
         command = [sys.executable, "-P", "-m", "pytest", *options, *files]
         environment = os.environ | {"PYTHONPATH": str(folder)}
@@ -50,7 +50,7 @@ def trial(fault, files, limit, whole=False):
         except subprocess.TimeoutExpired:
             return {"outcome": "out of time", "tests": 0, "killed_by": {}}
         cases = (
-            list(ElementTree.parse(found).iter("testcase")) if found.exists() else []
+            list(ElementTree.parse(result).iter("testcase")) if result.exists() else []
         )
     return {"tests": len(cases)} | verdict(cases, whole)
 

@@ -74,9 +74,9 @@ def test_they_draw_on_a_figure_or_on_given_axes(display, anchor):
     assert made.figure_ is first.figure and len(made.figure_.axes) >= 1
     made.figure_.draw_without_rendering()
     if many:
-        _, given = plt.subplots(1, len(made.ax_), squeeze=False)
-        again = display.from_estimator(anchor, ax=given)
-        assert again.ax_.tolist() == given.ravel().tolist()
+        _, inputs = plt.subplots(1, len(made.ax_), squeeze=False)
+        again = display.from_estimator(anchor, ax=inputs)
+        assert again.ax_.tolist() == inputs.ravel().tolist()
         again.figure_.draw_without_rendering()
         with pytest.raises(ValueError, match="axes, got"):
             made.plot([])
@@ -116,8 +116,8 @@ def test_a_table_without_judges_is_refused():
 # ---------------------------------------------------------------------- leaderboards
 def test_the_board_is_drawn_best_first(anchor):
     display = LeaderboardDisplay.from_estimator(anchor, 0.9)
-    board = anchor.leaderboard(0.9)
-    assert names_of(display.ax_) == board.index.tolist()
+    leaderboard = anchor.leaderboard(0.9)
+    assert names_of(display.ax_) == leaderboard.index.tolist()
     low, high = display.ax_.get_ylim()
     assert low > high
     bold = [
@@ -127,7 +127,7 @@ def test_the_board_is_drawn_best_first(anchor):
     ]
     assert sorted(bold) == NEW
     drawn = np.concatenate(dots(display.ax_, "o", "D")[0])
-    assert_allclose(np.sort(drawn), np.sort(board["score"]))
+    assert_allclose(np.sort(drawn), np.sort(leaderboard["score"]))
     assert "90 % intervals" in display.ax_.get_xlabel()
 
 
@@ -190,30 +190,30 @@ def test_biases_are_curves_with_bands(anchor):
     assert ax.get_xlabel() == "markdown" and len(ax.collections) == 1
     curve = display.effects
     slope = np.ptp(curve["effect"]) / np.ptp(curve["value"])
-    known = anchor.calibrator_.coefficients_.loc["judge-beta", "markdown"]
-    assert slope == pytest.approx(abs(known))
+    reference = anchor.calibrator_.coefficients_.loc["judge-beta", "markdown"]
+    assert slope == pytest.approx(abs(reference))
     everything = BiasDisplay.from_estimator(anchor)
     assert len(everything.ax_) == 2
     assert len(everything.figure_.legends[0].texts) == 3
-    for asked in ({"features": ["tone"]}, {"judges": ["nobody"]}, {"features": []}):
+    for requested in ({"features": ["tone"]}, {"judges": ["nobody"]}, {"features": []}):
         with pytest.raises(ValueError, match=r"There is no (feature|judge)"):
-            BiasDisplay.from_estimator(anchor, **asked)
+            BiasDisplay.from_estimator(anchor, **requested)
 
 
 def test_deviations_have_intervals_on_one_scale(anchor):
     display = ItemDeviationDisplay.from_estimator(anchor)
-    found = anchor.result_.diagnostics.deviations
+    result = anchor.result_.diagnostics.deviations
     models = anchor.leaderboard().index
     titles = [ax.get_title() for ax in display.ax_]
-    assert titles == found.index.get_level_values("judge").unique().tolist()
+    assert titles == result.index.get_level_values("judge").unique().tolist()
     assert names_of(display.ax_[0]) == models.tolist()
     assert len({ax.get_xlim() for ax in display.ax_}) == 1
     for ax, judge in zip(display.ax_, titles, strict=True):
-        effects = found.xs(judge, level="judge").loc[models].astype(float)
+        effects = result.xs(judge, level="judge").loc[models].astype(float)
         drawn = np.concatenate([c.lines[0].get_xydata()[:, 0] for c in ax.containers])
         np.testing.assert_allclose(np.sort(drawn), np.sort(effects["deviation"]))
         lines = [part.get_segments() for c in ax.containers for part in c.lines[2]]
-        ends = np.concatenate([each for each in lines if len(each)])
+        ends = np.concatenate([item for item in lines if len(item)])
         half = np.sort(ends[:, 1, 0] - ends[:, 0, 0]) / 2
         expected = np.sort(1.959963984540054 * effects["standard_error"])
         np.testing.assert_allclose(half, expected)
@@ -252,9 +252,9 @@ def test_calibration_follows_the_diagonal(anchor):
     assert [ax.get_title() for ax in display.ax_] == anchor.summary()[
         "rows"
     ].sort_values(ascending=False).index.tolist()
-    found = judge_calibration(anchor._sample, "judge-alpha", 5)
-    assert found["rows"].sum() == 937 and (found["predicted"] >= 0.5).all()
-    z = (found["observed"] - found["predicted"]) / found["standard_error"]
+    result = judge_calibration(anchor._sample, "judge-alpha", 5)
+    assert result["rows"].sum() == 937 and (result["predicted"] >= 0.5).all()
+    z = (result["observed"] - result["predicted"]) / result["standard_error"]
     assert (z.abs() < 4).all()
     with pytest.raises(ValueError, match="There is no judge"):
         JudgeCalibrationDisplay.from_estimator(anchor, ["nobody"])

@@ -95,20 +95,20 @@ def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
     if "new_models" in settings:
         old = ~X[["model_a", "model_b"]].isin([FIRST, SECOND]).any(axis=1)
         X, y = X[old], y[old]
-    given = {"cv": 2, "item_effects": "random", "new_models": [FIRST, SECOND]}
-    anchor = AnchorPipeline(random_state=0, **given | settings).fit(X, y, **more)
+    inputs = {"cv": 2, "item_effects": "random", "new_models": [FIRST, SECOND]}
+    anchor = AnchorPipeline(random_state=0, **inputs | settings).fit(X, y, **more)
     for name, ask in answers(anchor, X, y, more).items():
         if name in refused:
             with pytest.raises(BattlesError, match=refused[name]):
                 ask()
             continue
-        found = ask()
-        assert len(found) > 0, name
-        models = found.index.get_level_values(0) if name != "design" else found.index
+        result = ask()
+        assert len(result) > 0, name
+        models = result.index.get_level_values(0) if name != "design" else result.index
         assert set(models) <= {FIRST, SECOND, f"{FIRST} minus {SECOND}"}, name
         if name in ("favour", "family"):
-            assert (found["gamma_interval"] <= found["gamma_sign"]).all(), name
-            assert found.loc[(FIRST, SECOND), "gamma_sign"] > 0, name
+            assert (result["gamma_interval"] <= result["gamma_sign"]).all(), name
+            assert result.loc[(FIRST, SECOND), "gamma_sign"] > 0, name
 
 
 def test_a_model_that_is_not_determined():

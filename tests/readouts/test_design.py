@@ -49,27 +49,27 @@ def test_no_other_allocation_is_better(name):
     """Against random ones that respect the floor; the certificate bounds the rest."""
     design = fitted(name).design(30.0, PRICES)
     assert design.floor == (0.1 if "items" in name else 0.0)
-    found, rng = plan(name), np.random.default_rng(0)
-    models, kinds = fitted(name).new_models_.tolist(), found.kinds
-    target = found.targets([(model, None) for model in models])
-    price = np.array([PRICES[label] for label in found.sources])[kinds.source]
+    result, rng = plan(name), np.random.default_rng(0)
+    models, kinds = fitted(name).new_models_.tolist(), result.kinds
+    target = result.targets([(model, None) for model in models])
+    price = np.array([PRICES[label] for label in result.sources])[kinds.source]
 
     def total(spend):
         more = kinds.information(spend / price)
-        return target.parts(found.weights(target, more)).sum()
+        return target.parts(result.weights(target, more)).sum()
 
     spend = np.zeros(len(kinds))
     for model, row in design.table.iterrows():
         spend += row["spend"] * (
-            (kinds.source == found.sources.index(row["source"]))
-            & (kinds.model == found.models.index(model))
-            & (kinds.opponent == found.models.index(row["opponent"]))
+            (kinds.source == result.sources.index(row["source"]))
+            & (kinds.model == result.models.index(model))
+            & (kinds.opponent == result.models.index(row["opponent"]))
         )
     best = total(spend)
     assert design.certificate <= 1e-3
     for _ in range(20):
         weights = rng.exponential(size=len(kinds))
-        weights[found.fit.layout.is_new[kinds.opponent]] = 0.0
+        weights[result.fit.layout.is_new[kinds.opponent]] = 0.0
         weights /= np.bincount(kinds.source, weights)[kinds.source]
         shares = rng.dirichlet(np.full(4, 0.5))
         judges = (1 - design.floor * 3) * shares[1:] + design.floor * shares[1:].sum()
@@ -120,5 +120,5 @@ def test_whole_rows_within_the_budget(seed):
 
 def test_the_floor():
     design = fitted("items").design(30, PRICES)
-    kept = shares(design).drop("human", errors="ignore")
-    assert (kept / kept.sum() > 0.09).all() and len(kept) == 3
+    remaining = shares(design).drop("human", errors="ignore")
+    assert (remaining / remaining.sum() > 0.09).all() and len(remaining) == 3

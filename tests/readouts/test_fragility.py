@@ -60,12 +60,12 @@ def of_interval(small):
 
 def test_first_order_alone_needs_no_rows(small, of_interval):
     """The same numbers at once, said to be unconfirmed."""
-    found = small[0].fragility(goal="interval")
-    assert_allclose(found.table["first_order"], of_interval.table["first_order"])
-    assert set(found.table["status"]) == {"first order"}
-    assert found.table["k"].isna().all() and not found.table["confirmed"].any()
-    assert all(line.startswith("By influence alone") for line in found.sentences)
-    assert all(line.endswith("no refit confirms it.") for line in found.sentences)
+    result = small[0].fragility(goal="interval")
+    assert_allclose(result.table["first_order"], of_interval.table["first_order"])
+    assert set(result.table["status"]) == {"first order"}
+    assert result.table["k"].isna().all() and not result.table["confirmed"].any()
+    assert all(line.startswith("By influence alone") for line in result.sentences)
+    assert all(line.endswith("no refit confirms it.") for line in result.sentences)
 
 
 # ---------------------------------------------------------------------- by brute force
@@ -74,11 +74,11 @@ def test_first_order_alone_needs_no_rows(small, of_interval):
 def test_what_is_confirmed_is_a_fit_of_the_user(small):
     """The same difference, by public means, of the rows that are named."""
     anchor, X, y = small
-    found = anchor.fragility(X, y, goal="sign", rows="arrival")
-    confirmed = found.table[found.table["confirmed"]]
+    result = anchor.fragility(X, y, goal="sign", rows="arrival")
+    confirmed = result.table[result.table["confirmed"]]
     assert len(confirmed) >= 2
     for (model, opponent), row in confirmed.iterrows():
-        gone = found.rows(model, opponent)
+        gone = result.rows(model, opponent)
         assert row["k"] == gone["count"].sum() == len(gone)
         assert (gone[["model_a", "model_b"]] == NEW).any(axis=1).all()
         again = refit(anchor, X, y, gone.index)
@@ -92,31 +92,31 @@ def test_item_effects_are_those_of_the_fit(monkeypatch):
     X, y = plain_table()
     anchor = fitted("items")
     opponent = "model-03"
-    found = anchor.fragility(X, y, opponent)
-    row = found.table.iloc[0]
-    gone = found.rows(NEW)
+    result = anchor.fragility(X, y, opponent)
+    row = result.table.iloc[0]
+    gone = result.rows(NEW)
     with monkeypatch.context() as patch:
         set_covariance(patch, anchor.item_covariance_)
-        given = refit(anchor, X, y, gone.index)
-    assert_allclose(difference(given, opponent), row["after"], atol=1e-9)
+        inputs = refit(anchor, X, y, gone.index)
+    assert_allclose(difference(inputs, opponent), row["after"], atol=1e-9)
     assert len(gone) == row["k"]
 
 
 # ------------------------------------------------------------------------------- goals
 def test_an_interval_gains_or_loses_significance(small, of_interval):
     anchor, X, y = small
-    now, found = anchor.contrasts(), of_interval
-    for (model, opponent), row in found.table.iterrows():
+    now, result = anchor.contrasts(), of_interval
+    for (model, opponent), row in result.table.iterrows():
         limits = now.loc[(model, opponent), ["low", "high"]]
         significant = limits["low"] > 0 or limits["high"] < 0
         assert row["gains"] == (not significant)
         if not row["confirmed"]:
             continue
-        again = refit(anchor, X, y, found.rows(model, opponent).index).contrasts()
+        again = refit(anchor, X, y, result.rows(model, opponent).index).contrasts()
         after = again.loc[(model, opponent)]
         assert (after["low"] > 0 or after["high"] < 0) == row["gains"]
-    assert found.table["gains"].nunique() == 2
-    assert found.table["confirmed"].sum() >= 2
+    assert result.table["gains"].nunique() == 2
+    assert result.table["confirmed"].sum() >= 2
 
 
 # --------------------------------------------------------------- units of other kinds
@@ -131,13 +131,13 @@ def test_groups_go_as_a_whole():
     )
     anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
     anchor.fit(X, y, groups=groups)
-    found = anchor.fragility(X, y, groups=groups, by="group", goal="interval")
-    row = found.table[found.table["confirmed"]].iloc[0]
-    gone = found.rows(*row.name)
+    result = anchor.fragility(X, y, groups=groups, by="group", goal="interval")
+    row = result.table[result.table["confirmed"]].iloc[0]
+    gone = result.rows(*row.name)
     assert len(np.unique(groups[gone.index])) == row["k"]
     assert len(gone) == 3 * row["k"]
     assert row["allowed"] == len(np.unique(groups))
-    assert "groups of rows" in " ".join(found.sentences)
+    assert "groups of rows" in " ".join(result.sentences)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
@@ -149,20 +149,20 @@ def test_a_row_that_counts_several_can_go_in_part():
     settings = dict(item_effects=None, cv=3, random_state=0)
     few = AnchorPipeline(weights="frequency", **settings).fit(C, outcome, n)
     at = np.repeat(np.arange(len(C)), n)
-    L, each = C.iloc[at].reset_index(drop=True), outcome.iloc[at].to_numpy()
-    many = AnchorPipeline(**settings).fit(L, each)
-    asked = dict(opponent="model-05", rows="arrival")
-    found = few.fragility(C, outcome, sample_weight=n, **asked)
-    listed = many.fragility(L, each, **asked)
+    L, item = C.iloc[at].reset_index(drop=True), outcome.iloc[at].to_numpy()
+    many = AnchorPipeline(**settings).fit(L, item)
+    requested = dict(opponent="model-05", rows="arrival")
+    result = few.fragility(C, outcome, sample_weight=n, **requested)
+    listed = many.fragility(L, item, **requested)
     columns = ["difference", "first_order", "re_solved", "k", "after"]
-    assert_allclose(found.table[columns], listed.table[columns], atol=1e-9)
-    gone = found.rows(NEW)
-    assert gone["count"].sum() == found.table["k"].iloc[0]
+    assert_allclose(result.table[columns], listed.table[columns], atol=1e-9)
+    gone = result.rows(NEW)
+    assert gone["count"].sum() == result.table["k"].iloc[0]
     assert (gone["count"] <= n.to_numpy()[gone.index]).all()
     assert (gone["count"] < n.to_numpy()[gone.index]).any()
     columns = ["model_a", "model_b", "judge", "outcome"]
     cells, others = (
-        one.rows(NEW).groupby(columns)["count"].sum() for one in (found, listed)
+        one.rows(NEW).groupby(columns)["count"].sum() for one in (result, listed)
     )
     pd.testing.assert_series_equal(cells, others)
 

@@ -46,9 +46,9 @@ def test_bad_input(asked):
 
 def test_grows_with_the_range_and_with_looks():
     ratios = [1.0, 1.1, 2.0, 10.0, 100.0]
-    of_ratios = [look_multiplier(each, 10) for each in ratios]
+    of_ratios = [look_multiplier(item, 10) for item in ratios]
     assert (np.diff(of_ratios) > 0).all()
-    of_looks = [look_multiplier(4.0, each) for each in (1, 2, 10, 30, 100)]
+    of_looks = [look_multiplier(4.0, item) for item in (1, 2, 10, 30, 100)]
     assert (np.diff(of_looks) > 0).all()
     assert_allclose(of_ratios[0], norm.ppf(0.975))
     assert_allclose(of_looks[0], norm.ppf(0.975))

@@ -10,12 +10,12 @@ from skanchor.exceptions import BattlesError
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_width_is_reached_with_so_many_rows(name):
-    found, outlook = plan(name), fitted(name).outlook()
+    result, outlook = plan(name), fitted(name).outlook()
     for (model, width), row in outlook.table.iterrows():
-        target = found.targets([(model, None)])
+        target = result.targets([(model, None)])
         units = {
-            "votes": found.evenly(model, [0]),
-            "verdicts": found.evenly(model, found.judges),
+            "votes": result.evenly(model, [0]),
+            "verdicts": result.evenly(model, result.judges),
         }
         units["both"] = units["votes"] + units["verdicts"]
         for way, unit in units.items():
@@ -23,7 +23,7 @@ def test_the_width_is_reached_with_so_many_rows(name):
             if np.isinf(row[way]):
                 assert limit >= width
                 continue
-            weights = found.weights(target, row[way] * unit)
+            weights = result.weights(target, row[way] * unit)
             assert_allclose(target.half_widths(weights, 0.95), width, rtol=1e-6)
             assert limit < width < outlook.limits.loc[model, "now"]
 

@@ -59,31 +59,31 @@ def dense_rows(anchor):
     return x, weight, X, np.linalg.solve(information, targets), targets
 
 
-def every_score(found):
+def every_score(result):
     """All scores as targets, whatever the result says of them."""
-    return found.targets([(model, None) for model in found.models])
+    return result.targets([(model, None) for model in result.models])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gains_are_the_mean_of_v_a_squared(name):
     """Of the rows that are there, by the weights that the debiaser gives them."""
-    anchor, found = fitted(name), plan(name)
+    anchor, result = fitted(name), plan(name)
     x, weight, X, solved, _ = dense_rows(anchor)
-    w, a = found.weights(every_score(found)), anchor.debiaser_.weights(X)
+    w, a = result.weights(every_score(result)), anchor.debiaser_.weights(X)
     used = (weight > 0) & X.involves_new
     assert_allclose(x[used] @ solved, a[used], atol=1e-8)
     assert np.abs(a[used]).max() > 1e-4
     sample = anchor._distinct_sample
     times = np.ones(len(X)) if sample.multiplicity is None else sample.multiplicity
-    gains, kinds = found.kinds.gains(w), found.kinds
-    for m in found.judges:
-        for model in np.array(found.models)[X.is_new]:
-            own, number = found.verdicts(model, m)
-            i = found.models.index(model)
+    gains, kinds = result.kinds.gains(w), result.kinds
+    for m in result.judges:
+        for model in np.array(result.models)[X.is_new]:
+            of_source, number = result.verdicts(model, m)
+            i = result.models.index(model)
             rows = (X.judge == m - 1) & used & ((X.left == i) | (X.right == i))
             assert times[rows].sum() == number.sum()
             total = weight[rows] @ a[rows] ** 2
-            assert_allclose(np.einsum("it,ij,jt->t", w, own, w), total, rtol=1e-8)
+            assert_allclose(np.einsum("it,ij,jt->t", w, of_source, w), total, rtol=1e-8)
             if not X.features_left.shape[1]:
                 continue
             # With features a further row is the mean of those of its kind.
@@ -94,14 +94,14 @@ def test_gains_are_the_mean_of_v_a_squared(name):
 
 @pytest.mark.parametrize("name", [*NAMES, "splines and ridge"])
 def test_gain_is_the_derivative_of_the_variance(name):
-    found = plan(name)
-    new = np.array(found.models)[found.fit.layout.is_new][0]
-    target = found.targets([(new, None)])
-    gains = found.kinds.gains(found.weights(target))
+    result = plan(name)
+    new = np.array(result.models)[result.fit.layout.is_new][0]
+    target = result.targets([(new, None)])
+    gains = result.kinds.gains(result.weights(target))
     for q in np.linspace(0, len(gains) - 1, 8).astype(int):
-        unit = found.kinds.information(np.arange(len(gains)) == q)
+        unit = result.kinds.information(np.arange(len(gains)) == q)
         low, high = (
-            target.parts(found.weights(target, step * unit)).sum()
+            target.parts(result.weights(target, step * unit)).sum()
             for step in (-1e-3, 1e-3)
         )
         assert_allclose((low - high) / 2e-3, gains[q], rtol=1e-5)
@@ -110,11 +110,11 @@ def test_gain_is_the_derivative_of_the_variance(name):
 @pytest.mark.parametrize("name", ["paper", "default", "two new models"])
 def test_verdicts_without_end_leave_the_lower_bound(name):
     """Without item effects; of verdicts on the new model alone."""
-    found, result = plan(name), fitted(name).result_
+    actual, result = plan(name), fitted(name).result_
     for model in result.models[result.is_new].tolist():
-        target = found.targets([(model, None)])
-        endless = found.evenly(model, found.judges)
-        sampling, items = target.parts(found.limit(target, endless))
+        target = actual.targets([(model, None)])
+        endless = actual.evenly(model, actual.judges)
+        sampling, items = target.parts(actual.limit(target, endless))
         bound = result.lower_bound[result.models.tolist().index(model)]
         assert_allclose(sampling, bound, rtol=1e-8)
         assert items == 0.0
@@ -137,12 +137,12 @@ def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
     few, X = with_gaps.result_.plan, with_gaps._distinct_sample.X
     # All of them, so that the mean is exact.
     monkeypatch.setattr("skanchor.readouts._kinds.DRAWS", 10_000)
-    found = Plan.of(with_gaps.result_)
-    new, other = (found.models.index(one) for one in ("new-model", "model-03"))
-    source = found.sources.index("judge-2")
-    kinds = found.kinds
+    result = Plan.of(with_gaps.result_)
+    new, other = (result.models.index(one) for one in ("new-model", "model-03"))
+    source = result.sources.index("judge-2")
+    kinds = result.kinds
     one = (kinds.source == source) & (kinds.model == new) & (kinds.opponent == other)
-    assert found.verdicts("new-model", source)[1][other] == 0
+    assert result.verdicts("new-model", source)[1][other] == 0
     # All responses of either model that the judge has seen, each with each.
     judge = X.judges.tolist().index("judge-2")
     mine = X.judge == judge
@@ -163,12 +163,12 @@ def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
         z = np.column_stack([np.ones(len(eta)), np.full(len(eta), order), left - right])
         total = total + (z * (p * (1 - p))[:, None]).T @ z / len(eta) / 2
     # By the parameters of the judge's order and span, which no other row touches.
-    layout, at = found.fit.layout, found.solution.information.at
-    own = np.r_[layout.position_effects.start + source, layout.span(source)]
-    places = np.searchsorted(at, own)
-    (unit, some) = (one_plan.kinds.information(one) for one_plan in (found, few))
+    layout, at = result.fit.layout, result.solution.information.at
+    of_source = np.r_[layout.position_effects.start + source, layout.span(source)]
+    places = np.searchsorted(at, of_source)
+    (unit, part) = (one_plan.kinds.information(one) for one_plan in (result, few))
     exact = total[1:, 1:]
     assert_allclose(unit[np.ix_(places, places)], exact, atol=1e-10)
     # A few dozen responses of each stand for all.
-    near = some[np.ix_(places, places)]
+    near = part[np.ix_(places, places)]
     assert_allclose(near, exact, atol=0.15 * np.abs(total).max())

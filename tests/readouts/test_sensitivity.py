@@ -28,9 +28,9 @@ SETTINGS = {
 
 
 def small(seed=0, n_new_models=1, **settings):
-    given = {"n_models": 6, "n_judges": 3, "n_new": 200, "item_sd": 0.3} | settings
+    inputs = {"n_models": 6, "n_judges": 3, "n_new": 200, "item_sd": 0.3} | settings
     return simulate_battles(
-        n_historical=1500, n_new_models=n_new_models, **given, random_state=seed
+        n_historical=1500, n_new_models=n_new_models, **inputs, random_state=seed
     )
 
 
@@ -41,7 +41,9 @@ def fit(X, y, **settings):
 @pytest.fixture(scope="module")
 def fits():
     data = small()
-    return {name: fit(data.X, data.y, **own) for name, own in SETTINGS.items()}
+    return {
+        name: fit(data.X, data.y, **of_source) for name, of_source in SETTINGS.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +51,8 @@ def two():
     """A fit with two new models, one of which has a vote."""
     data = small(n_new_models=2)
     X = data.X.copy()
-    own = X.index[X["model_a"].str.startswith("new")]
-    X.loc[own[:30], "judge"] = "human"
+    of_source = X.index[X["model_a"].str.startswith("new")]
+    X.loc[of_source[:30], "judge"] = "human"
     names = ["new-model-1", "new-model-2"]
     return fit(X, data.y, item_effects="random", new_models=names)
 
@@ -121,13 +123,13 @@ def test_exposures_are_mixed_as_scores_are():
     labels = anchor.result_.cells.models
     for j, model in enumerate(anchor.result_.models.tolist()):
         for i, liked in enumerate(anchor.result_.models.tolist()):
-            due = sum(
+            expected = sum(
                 {"chat": 0.7, "code": 0.3}[target.context] * cells.favour[:, k, h]
                 for h, target in enumerate(labels)
                 for k, item in enumerate(labels)
                 if target.model == model and item.model == liked
             )
-            assert_allclose(mixed.favour[:, i, j], due, atol=1e-12)
+            assert_allclose(mixed.favour[:, i, j], expected, atol=1e-12)
     marks = anchor.benchmarks()
     assert_allclose((marks["sensitivity"] * marks["exposure"]).sum(), 1, atol=1e-10)
 
@@ -155,13 +157,13 @@ def test_without_a_favour_all_is_as_it_was(two, kind):
     for method in ("romano-wolf", "holm"):
         table = two.sensitivity([0.0], kind, family=family, method=method).table
         table = table.droplevel("gamma")
-        known = two.contrasts()
-        assert table.index.equals(known.index)
-        assert (table[["low", "high"]] == known[["low", "high"]]).all(axis=None)
+        reference = two.contrasts()
+        assert table.index.equals(reference.index)
+        assert (table[["low", "high"]] == reference[["low", "high"]]).all(axis=None)
         ranks = two.rank_sets(method=method)
-        for model, own in table.groupby(level="model"):
-            assert set(own["rank_low"]) == {ranks.loc[model, "low"]}
-            assert set(own["rank_high"]) == {ranks.loc[model, "high"]}
+        for model, of_source in table.groupby(level="model"):
+            assert set(of_source["rank_low"]) == {ranks.loc[model, "low"]}
+            assert set(of_source["rank_high"]) == {ranks.loc[model, "high"]}
 
 
 @pytest.mark.parametrize("name", ["default", "items", "paper"])
@@ -178,8 +180,8 @@ def test_breakdown_is_where_the_reported_limit_reaches_zero(fits, name):
         with np.errstate(all="ignore"):
             if max(sizes) > 1.5:
                 continue
-            found = anchor.sensitivity(sizes).table.loc[(model, opponent)]
-        clear = (found["low"] > 0) | (found["high"] < 0)
+            result = anchor.sensitivity(sizes).table.loc[(model, opponent)]
+        clear = (result["low"] > 0) | (result["high"] < 0)
         assert clear.tolist() == [True, False]
         sign = row["gamma_sign"]
         assert sign > gamma
@@ -193,8 +195,8 @@ def test_judges_that_may_favour(fits):
     least = pd.concat([one["gamma_sign"] for one in alone.values()], axis=1).min(axis=1)
     assert_allclose(every["weakest_gamma"], least)
     for pair, row in every.iterrows():
-        found = alone[row["weakest_judge"]].loc[pair, "gamma_sign"]
-        assert_allclose(found, row["weakest_gamma"])
+        result = alone[row["weakest_judge"]].loc[pair, "gamma_sign"]
+        assert_allclose(result, row["weakest_gamma"])
     # Favours add up: one over the breakdown is the sum of those of the judges.
     inverse = sum(1 / one["gamma_sign"] for one in alone.values())
     assert_allclose(1 / every["gamma_sign"], inverse)
@@ -213,9 +215,9 @@ def test_a_family_of_the_new_model_alone_is_a_favour(fits):
     models = anchor.result_.models.tolist()
     at, liked = models.index("model-03"), [models.index(NEW), models.index("model-01")]
     moved = exposures[:, liked, -1] - exposures[:, liked, at]
-    due = np.abs(moved.sum(axis=1)).sum()
+    expected = np.abs(moved.sum(axis=1)).sum()
     row = both.loc[(NEW, "model-03")]
-    assert_allclose(row["gamma_sign"], abs(row["difference"]) / due)
+    assert_allclose(row["gamma_sign"], abs(row["difference"]) / expected)
 
 
 @pytest.mark.filterwarnings("ignore:Verdicts of judges .* on new models are graded")
@@ -232,10 +234,10 @@ def test_a_favour_in_the_verdicts_moves_the_score_by_the_exposure():
         anchor = fit(data.X, np.where(sign != 0, p, data.y), cv=10, **PAPER)
         scores.append(anchor.scores_[NEW])
         plug_ins.append(anchor.arrival_.scores_[NEW])
-    due = size * anchor.benchmarks()["exposure"].sum()
-    assert_allclose(plug_ins[1] - plug_ins[0], due, rtol=0.01)
+    expected = size * anchor.benchmarks()["exposure"].sum()
+    assert_allclose(plug_ins[1] - plug_ins[0], expected, rtol=0.01)
     # Folds see other rows, hence slightly other judges.
-    assert_allclose(scores[1] - scores[0], due, rtol=0.05)
+    assert_allclose(scores[1] - scores[0], expected, rtol=0.05)
 
 
 # ------------------------------------------------------------------- S0, benchmarks
@@ -255,13 +257,13 @@ def test_benchmarks_by_hand(fits):
         weight = (sample.weight * p * (1 - p))[mine]
         mean = weight @ (sign[:, None] * gap)[mine] / weight.sum()
         favours = mean * anchor.calibrator_.coefficients_.loc[judge].to_numpy()
-        found = marks.loc[judge]
-        assert_allclose(found[["favour_x1", "favour_x2", "favour_x3"]], favours)
-        assert_allclose(found["favour"], favours.sum())
-        assert_allclose(found["item_sd"] ** 2, anchor.item_covariance_[m, m])
+        result = marks.loc[judge]
+        assert_allclose(result[["favour_x1", "favour_x2", "favour_x3"]], favours)
+        assert_allclose(result["favour"], favours.sum())
+        assert_allclose(result["item_sd"] ** 2, anchor.item_covariance_[m, m])
         effects = anchor.diagnostics_deviations = anchor.result_.diagnostics.deviations
         old = effects.loc[judge].drop(NEW)["deviation"].abs().max()
-        assert_allclose(found["largest_deviation"], old)
+        assert_allclose(result["largest_deviation"], old)
     ratio = anchor.breakdown().loc[(NEW, "model-01")]
     assert_allclose(
         ratio["ratio_item_sd"], ratio["gamma_interval"] / marks["item_sd"].max()
@@ -291,10 +293,10 @@ def test_benchmarks_by_hand(fits):
 def test_bad_input_is_refused(fits, arguments, error, says):
     with pytest.raises(error, match=says):
         fits["default"].sensitivity(**arguments)
-    rest = {k: v for k, v in arguments.items() if k not in ("gamma", "method")}
-    if rest:
+    others = {k: v for k, v in arguments.items() if k not in ("gamma", "method")}
+    if others:
         with pytest.raises(error, match=says):
-            fits["default"].breakdown(**rest)
+            fits["default"].breakdown(**others)
 
 
 def test_large_favours_are_warned_of(fits):

@@ -9,8 +9,8 @@ from skanchor import AnchorPipeline
 from skanchor.readouts._plan import rows_until
 
 
-def variance(found, target, more):
-    return float(target.variances(found.weights(target, more))[0][0])
+def variance(result, target, more):
+    return float(target.variances(result.weights(target, more))[0][0])
 
 
 @pytest.mark.parametrize(
@@ -34,32 +34,35 @@ def test_the_reference_design(name, replaces):
         assert table["never_more"].round().tolist() == [21090] * 4
 
 
-def votes_like_verdicts(found, model):
+def votes_like_verdicts(result, model):
     """Information of a vote on a model against the opponents of its verdicts."""
-    met = sum(found.verdicts(model, m)[1] for m in found.judges)
-    mine = found.kinds.model == found.models.index(model)
-    share = np.where(mine & (found.kinds.source == 0), met[found.kinds.opponent], 0)
-    return found.kinds.information(share / share.sum())
+    met = sum(result.verdicts(model, m)[1] for m in result.judges)
+    mine = result.kinds.model == result.models.index(model)
+    share = np.where(mine & (result.kinds.source == 0), met[result.kinds.opponent], 0)
+    return result.kinds.information(share / share.sum())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_votes_do_what_the_verdicts_did(name):
     """Put back in their place, they bring the variance back."""
-    found = plan(name)
+    result = plan(name)
     for (model, judge), row in fitted(name).worth().table.iterrows():
         if judge == "all judges":
             continue
-        target, vote = found.targets([(model, None)]), votes_like_verdicts(found, model)
-        own, number = found.verdicts(model, found.sources.index(judge))
-        restored = variance(found, target, row["replaces"] * vote - own)
+        target, vote = (
+            result.targets([(model, None)]),
+            votes_like_verdicts(result, model),
+        )
+        of_source, number = result.verdicts(model, result.sources.index(judge))
+        restored = variance(result, target, row["replaces"] * vote - of_source)
         # A judge whose loss changes nothing replaces no vote.
         if row["replaces"] > 0:
-            assert_allclose(restored, variance(found, target, 0.0), rtol=1e-8)
+            assert_allclose(restored, variance(result, target, 0.0), rtol=1e-8)
         else:
-            assert restored <= variance(found, target, 0.0) * (1 + 1e-6)
+            assert restored <= variance(result, target, 0.0) * (1 + 1e-6)
         # One more verdict is worth the ratio of two gains.
-        w = found.weights(target)[:, 0]
-        ratio = (w @ own @ w / number.sum()) / (w @ vote @ w)
+        w = result.weights(target)[:, 0]
+        ratio = (w @ of_source @ w / number.sum()) / (w @ vote @ w)
         assert_allclose(row["next_verdict"], ratio, rtol=1e-8)
 
 

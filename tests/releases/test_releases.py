@@ -18,10 +18,10 @@ def stored(release, name):
 
 
 def assert_as_expected(result, release, name):
-    found, expected = numbers(result), stored(release, EXPECTED)[name]
-    assert found.keys() == expected.keys()
+    actual, expected = numbers(result), stored(release, EXPECTED)[name]
+    assert actual.keys() == expected.keys()
     for key, value in expected.items():
-        assert_allclose(found[key], value, rtol=1e-9, err_msg=key)
+        assert_allclose(actual[key], value, rtol=1e-9, err_msg=key)
 
 
 def test_there_is_a_release():
@@ -35,6 +35,6 @@ def test_a_history_places_the_new_model_where_it_did_or_is_refused(release):
         result = placed(AnchorHistory.load(path), release)
         assert_as_expected(result, release, HISTORY)
     else:
-        said = f"{path} was written by skanchor {release} .* fit the history again"
-        with pytest.raises(BattlesError, match=said):
+        message = f"{path} was written by skanchor {release} .* fit the history again"
+        with pytest.raises(BattlesError, match=message):
             AnchorHistory.load(path)

@@ -87,25 +87,25 @@ def test_many_new_models_are_counted():
 def test_json_has_the_numbers_of_the_result(anchor):
     record = to_dict(anchor, scale="elo", anchor={"amber-otter": 1000})
     json.dumps(record, allow_nan=False)
-    board = anchor.leaderboard(scale="elo", anchor={"amber-otter": 1000})
-    assert [row.pop("model") for row in record["models"]] == board.index.tolist()
-    assert record["models"][0] == board.iloc[0].to_dict()
+    leaderboard = anchor.leaderboard(scale="elo", anchor={"amber-otter": 1000})
+    assert [row.pop("model") for row in record["models"]] == leaderboard.index.tolist()
+    assert record["models"][0] == leaderboard.iloc[0].to_dict()
     best, chances = anchor.best_set(simultaneous=True), anchor.prob_best()
-    found = [(row["model"], row["probability"]) for row in record["best"]]
-    assert found == [(model, chances[model]) for model in best]
+    result = [(row["model"], row["probability"]) for row in record["best"]]
+    assert result == [(model, chances[model]) for model in best]
     for name, table in {
         "variance": anchor.variance_,
         "rank_sets": anchor.rank_sets(),
         "favours": anchor.breakdown(),
     }.items():
         index = table.index.names if table.index.nlevels > 1 else ["model"]
-        found = pd.DataFrame(record[name]).set_index(index)
+        result = pd.DataFrame(record[name]).set_index(index)
         numbers = table.select_dtypes("number")
-        found = found[numbers.columns].astype(float)
-        np.testing.assert_array_equal(found, numbers.astype(float))
+        result = result[numbers.columns].astype(float)
+        np.testing.assert_array_equal(result, numbers.astype(float))
     differences = anchor.contrasts()["difference"] * record["scale"]["per_logit"]
-    found = [row["difference"] for row in record["contrasts"]]
-    assert found == pytest.approx(differences.tolist())
+    result = [row["difference"] for row in record["contrasts"]]
+    assert result == pytest.approx(differences.tolist())
     assert record["rows"] == {
         "human": 1100, "historical": 2200, "arrival": 700, "unused": 0,
     }  # fmt: skip
@@ -140,10 +140,10 @@ def test_the_best_are_those_whose_rank_sets_begin_at_one(gap):
     """Where one test of the best alone would decide more, the sets are what is said."""
     scores = np.array([gap, 0.0, 0.0, -2.0, -3.0])[None]
     result = made_result(5, 0, estimates=scores, covariances=np.eye(5)[None] * 0.01)
-    record, board = to_dict(result), result.leaderboard()
+    record, leaderboard = to_dict(result), result.leaderboard()
     best = [row["model"] for row in record["best"]]
-    assert best == board.index[board["rank_low"] == 1].tolist()
-    is_alone = board["rank_high"].iloc[0] == 1
+    assert best == leaderboard.index[leaderboard["rank_low"] == 1].tolist()
+    is_alone = leaderboard["rank_high"].iloc[0] == 1
     assert record["answer"][0].startswith("People like model-00 best") == is_alone
 
 

@@ -48,17 +48,19 @@ def report(tmp_path_factory):
 @pytest.fixture
 def visit(browser, report):
     """Open the report; nothing may be requested, nor said on the console."""
-    heard, pages = [], []
+    caught, pages = [], []
 
     def call(width=1024, **options):
         page = browser.new_page(viewport={"width": width, "height": 800}, **options)
         pages.append(page)
-        page.on("console", lambda message: heard.append(message.text))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("dialog", lambda dialog: heard.append(dialog.message))
+        page.on("console", lambda message: caught.append(message.text))
+        page.on("pageerror", lambda error: caught.append(str(error)))
+        page.on("dialog", lambda dialog: caught.append(dialog.message))
         page.on(
             "request",
-            lambda request: request.url == report.as_uri() or heard.append(request.url),
+            lambda request: (
+                request.url == report.as_uri() or caught.append(request.url)
+            ),
         )
         page.goto(report.as_uri())
         return page
@@ -66,15 +68,17 @@ def visit(browser, report):
     yield call
     for page in pages:
         page.close()
-    assert heard == []
+    assert caught == []
 
 
 BOARD = "#board"
 
 
-def column(page, place, selector=BOARD):
+def column(page, position, selector=BOARD):
     # The bars are no column with a heading of its own.
-    cells = page.locator(f"{selector} tbody tr > :nth-child({place + 1} of :not(.bar))")
+    cells = page.locator(
+        f"{selector} tbody tr > :nth-child({position + 1} of :not(.bar))"
+    )
     return cells.evaluate_all("cells => cells.map(cell => cell.textContent)")
 
 
@@ -185,9 +189,9 @@ def test_axe_finds_nothing(visit, width, scheme):
     )
     # The page's own policy would refuse the checker.
     page = visit(width, color_scheme=scheme, bypass_csp=True)
-    found = axe.Axe().run(page).response
-    told = [
-        (each["id"], [node["html"] for node in each["nodes"]][:3])
-        for each in found["violations"]
+    result = axe.Axe().run(page).response
+    message = [
+        (item["id"], [node["html"] for node in item["nodes"]][:3])
+        for item in result["violations"]
     ]
-    assert told == []
+    assert message == []

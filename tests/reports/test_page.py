@@ -87,9 +87,9 @@ def page(anchor):
 
 
 def test_tables_have_the_numbers_of_the_result(anchor, page):
-    board, table = anchor.leaderboard(), page.table("board")
-    assert table.iloc[:, 0].tolist() == board.index.tolist()
-    np.testing.assert_allclose(numbers(table["Score"]), board["score"], atol=5e-3)
+    leaderboard, table = anchor.leaderboard(), page.table("board")
+    assert table.iloc[:, 0].tolist() == leaderboard.index.tolist()
+    np.testing.assert_allclose(numbers(table["Score"]), leaderboard["score"], atol=5e-3)
     wins = page.table("wins-1")
     contrasts = anchor.contrasts().loc[MODEL].loc[wins["Opponent"]]
     chances, p_values = contrasts["win_probability"], contrasts["p_adjusted"]
@@ -122,9 +122,9 @@ def test_each_context_by_itself():
     page = page_of(made)
     table = page.table("contexts-table").set_index("Model")
     assert table.columns.tolist() == ["art", "chat", "code"]
-    board = made.result_.by_context["chat"].leaderboard().loc[table.index]
+    leaderboard = made.result_.by_context["chat"].leaderboard().loc[table.index]
     scores = numbers(table["chat"].str.partition(" (")[0])
-    np.testing.assert_allclose(scores, board["score"], atol=5e-3)
+    np.testing.assert_allclose(scores, leaderboard["score"], atol=5e-3)
     assert table.index[table["art"] == "–"].tolist() == ["model-02"]
     assert "prompts that are 75 % chat and 25 % code (column kind)" in page.text
     assert "contexts-table" not in page_of(made.result_.under(mix)).tables

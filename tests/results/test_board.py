@@ -28,19 +28,19 @@ def test_elo_points_are_logits_by_a_factor():
     for name in ("score", "low", "high"):
         assert_allclose(elo[name], 1000 + ELO_PER_LOGIT * plain[name])
     assert_allclose(elo["standard_error"], ELO_PER_LOGIT * plain["standard_error"])
-    rest = ["rank", "rank_low", "rank_high", "is_new", "determined", "n_human"]
-    pd.testing.assert_frame_equal(elo[rest], plain[rest])
+    others = ["rank", "rank_low", "rank_high", "is_new", "determined", "n_human"]
+    pd.testing.assert_frame_equal(elo[others], plain[others])
 
 
 @pytest.mark.parametrize("with_items", [False, True])
 def test_from_an_anchor_errors_are_those_of_differences(with_items):
     items = np.eye(4)[None] * 1e-4 if with_items else None
     result = result_of([2.0, 1.0, 0.0, -3.0], items=items)
-    board = result.leaderboard(0.9, "elo", {"m1": 1100})
-    assert board.loc["m1", ["score", "low", "high"]].tolist() == [1100] * 3
-    assert board.loc["m1", "standard_error"] == 0
+    leaderboard = result.leaderboard(0.9, "elo", {"m1": 1100})
+    assert leaderboard.loc["m1", ["score", "low", "high"]].tolist() == [1100] * 3
+    assert leaderboard.loc["m1", "standard_error"] == 0
     contrast = result.contrasts(0.9).loc[("m3", "m1")]
-    row = board.loc["m3"]
+    row = leaderboard.loc["m3"]
     assert_allclose(row["score"], 1100 + ELO_PER_LOGIT * contrast["difference"])
     error = ELO_PER_LOGIT * contrast["standard_error"]
     assert_allclose(row["standard_error"], error)
@@ -52,14 +52,14 @@ def test_from_an_anchor_errors_are_those_of_differences(with_items):
 
 def test_what_is_no_scale_or_no_anchor_is_refused():
     result = result_of([2.0, 1.0, 0.0, 9.0], unbounded=[3])
-    for asked, match in [
+    for requested, match in [
         ({"scale": "glicko"}, "scale must be"),
         ({"anchor": "m1"}, "one model to its score"),
         ({"anchor": {"m1": 1, "m2": 2}}, "one model to its score"),
         ({"anchor": {"m1": np.nan}}, "must be finite"),
     ]:
         with pytest.raises(ValueError, match=match):
-            result.leaderboard(**asked)
+            result.leaderboard(**requested)
     with pytest.raises(BattlesError, match="none of the models"):
         result.leaderboard(anchor={"gpt": 1000})
     with pytest.raises(BattlesError, match="no determined score"):
@@ -69,12 +69,16 @@ def test_what_is_no_scale_or_no_anchor_is_refused():
 
 
 def test_undetermined_models_come_last():
-    board = result_of([2.0, 1.0, 0.0, 9.0, -1.0], unbounded=[3]).leaderboard()
-    assert board.index.tolist() == ["m0", "m1", "m2", "m4", "m3"]
-    assert board["rank"].tolist() == [1, 2, 3, 4, 5]
-    assert board["determined"].tolist() == [True] * 4 + [False]
-    assert board.loc["m3", ["rank_low", "rank_high"]].tolist() == [1, 5]
-    assert board["rank"].between(board["rank_low"], board["rank_high"]).all()
+    leaderboard = result_of([2.0, 1.0, 0.0, 9.0, -1.0], unbounded=[3]).leaderboard()
+    assert leaderboard.index.tolist() == ["m0", "m1", "m2", "m4", "m3"]
+    assert leaderboard["rank"].tolist() == [1, 2, 3, 4, 5]
+    assert leaderboard["determined"].tolist() == [True] * 4 + [False]
+    assert leaderboard.loc["m3", ["rank_low", "rank_high"]].tolist() == [1, 5]
+    assert (
+        leaderboard["rank"]
+        .between(leaderboard["rank_low"], leaderboard["rank_high"])
+        .all()
+    )
 
 
 def test_two_undetermined_models_share_the_last_place():
@@ -85,5 +89,8 @@ def test_two_undetermined_models_share_the_last_place():
 def test_a_plug_in_has_places_but_no_intervals():
     result = result_of([2.0, 1.0, 0.0])
     object.__setattr__(result, "covariances", np.full((1, 3, 3), np.nan))
-    board = result.leaderboard()
-    assert board.index.tolist() == ["m0", "m1", "m2"] and board["determined"].all()
+    leaderboard = result.leaderboard()
+    assert (
+        leaderboard.index.tolist() == ["m0", "m1", "m2"]
+        and leaderboard["determined"].all()
+    )

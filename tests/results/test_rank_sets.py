@@ -34,8 +34,8 @@ def test_holm_by_hand(rng):
     for _ in range(20):
         scores, errors = rng.normal(size=9), rng.uniform(0.05, 0.4, size=9)
         sets = ranking(scores, np.diag(errors**2)).rank_sets(method="holm")
-        found = tuple(sets.iloc[0][["low", "high"]])
-        assert found == independent_sets(scores, errors)
+        result = tuple(sets.iloc[0][["low", "high"]])
+        assert result == independent_sets(scores, errors)
 
 
 def test_several_new_models_share_one_family():
@@ -143,9 +143,9 @@ def test_best_sets_grow(rng):
             assert_array_equal(best, order[order.isin(best)])
             assert set(order[:tau]) <= set(best)
             assert set(best) <= set(result.best_set(tau, 0.95))
-            board = result.rank_sets(0.8, "board")["low"]
+            leaderboard = result.rank_sets(0.8, "board")["low"]
             tied = result.best_set(tau, 0.8, simultaneous=True)
-            assert set(tied) == set(board.index[board <= tau])
+            assert set(tied) == set(leaderboard.index[leaderboard <= tau])
 
 
 @pytest.mark.parametrize(("z", "p"), [(1.8, 0.036), (2.1, 0.018)])
@@ -211,9 +211,9 @@ def test_the_spread_between_repeats_is_one_part_of_their_covariance(rng):
 def test_large_boards_go_by_holm(monkeypatch, rng):
     result = random_result(rng)
     monkeypatch.setattr("skanchor.results._board.ROMANO_WOLF_MODELS", 3)
-    board = result.leaderboard(0.8)
-    holm = result.rank_sets(0.8, "board", "holm").loc[board.index]
-    assert board["rank_low"].equals(holm["low"].rename("rank_low"))
+    leaderboard = result.leaderboard(0.8)
+    holm = result.rank_sets(0.8, "board", "holm").loc[leaderboard.index]
+    assert leaderboard["rank_low"].equals(holm["low"].rename("rank_low"))
 
 
 @pytest.mark.parametrize("tau", [0, 4, -1, 1.5, True, "1", None])
@@ -242,9 +242,9 @@ def test_settings_that_are_refused():
 
 
 def test_boards_without_new_or_without_other_models():
-    board = ranking([1.0, 0.0], np.eye(2) * 0.01, n_new=0)
-    assert board.rank_sets().empty and board.rank_sets(among="all").empty
-    assert_array_equal(board.rank_sets(among="board")["high"], [1, 2])
+    leaderboard = ranking([1.0, 0.0], np.eye(2) * 0.01, n_new=0)
+    assert leaderboard.rank_sets().empty and leaderboard.rank_sets(among="all").empty
+    assert_array_equal(leaderboard.rank_sets(among="board")["high"], [1, 2])
     alone = ranking([0.0], np.eye(1))
     for among in ("historical", "all", "board"):
         assert alone.rank_sets(among=among).iloc[0].tolist() == [1, 1, 1]

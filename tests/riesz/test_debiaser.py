@@ -73,8 +73,8 @@ def test_separated_verdicts_take_no_part(sharp):
         sharply = weights(rows)
     with pytest.warns(SkanchorWarning, match=r"not determine .*\['new-model'\]"):
         without = weights(rows[~second[rows]])
-    known = X.models != "new-model"
-    assert_allclose(sharply[:, known], without[:, known], atol=1e-8)
+    reference = X.models != "new-model"
+    assert_allclose(sharply[:, reference], without[:, reference], atol=1e-8)
     assert np.abs(sharply).max() < 10
 
 

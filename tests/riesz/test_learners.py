@@ -29,15 +29,17 @@ def test_learners_of_weights_never_see_rows_of_weight_zero():
     calibrator = JudgeCalibrator(BoostedBias(max_rounds=3))
     chain = make_pipeline(BTLRegressor(), calibrator, ArrivalScorer())
     plugged = chain.fit(data.X, data.y).transform(data.X)
-    kept = np.random.default_rng(0).random(len(data.X)) < 0.7
-    found = [
-        RieszDebiaser(BoostedBias(max_rounds=3), inner_folds=2).fit(*given)
-        for given in (
-            (plugged, data.y, np.where(kept, 1.0, 0.0)),
-            (plugged[np.flatnonzero(kept)], np.asarray(data.y)[kept]),
+    remaining = np.random.default_rng(0).random(len(data.X)) < 0.7
+    result = [
+        RieszDebiaser(BoostedBias(max_rounds=3), inner_folds=2).fit(*inputs)
+        for inputs in (
+            (plugged, data.y, np.where(remaining, 1.0, 0.0)),
+            (plugged[np.flatnonzero(remaining)], np.asarray(data.y)[remaining]),
         )
     ]
-    assert_allclose(found[0].information_, found[1].information_, rtol=1e-9, atol=1e-9)
+    assert_allclose(
+        result[0].information_, result[1].information_, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_weights_that_are_nan_are_refused():

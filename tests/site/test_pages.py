@@ -35,11 +35,11 @@ def outside_code(text):
 
 def anchors(text):
     """Anchors of the headings of a page, as GitHub makes them."""
-    found = set()
+    result = set()
     for heading in re.findall(r"^#{1,6} +(.*)$", outside_code(text), re.M):
         shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
-        found.add(re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-"))
-    return found
+        result.add(re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-"))
+    return result
 
 
 def broken(page, text):
@@ -47,15 +47,15 @@ def broken(page, text):
     for target in LINK.findall(re.sub(r"`[^`\n]*`", "", outside_code(text))):
         if re.match(r"[a-z]+:", target):
             continue
-        path, _, place = target.partition("#")
+        path, _, position = target.partition("#")
         name = os.path.normpath(os.path.join(os.path.dirname(page), path))
         # The package may be installed, and not in this tree.
         file = (PACKAGES if name.startswith("skanchor") else ROOT) / name
         if path and not file.exists():
             yield target
-        elif place:
+        elif position:
             there = file.read_text("utf-8") if path else text
-            is_place = place in (there if path.endswith(".py") else anchors(there))
+            is_place = position in (there if path.endswith(".py") else anchors(there))
             if not is_place:
                 yield target
 
@@ -68,8 +68,8 @@ def test_links_of_a_page_lead_somewhere(page):
 def test_a_broken_link_is_found():
     text = "[a](nowhere.md) [b](method.md#no-such-part) [c](method.md) `[d](x.md)`\n"
     text += "```text\n[e](nowhere.md)\n```\n[f](#part)\n# Part\n"
-    found = list(broken("docs/index.md", text))
-    assert found == ["nowhere.md", "method.md#no-such-part"]
+    result = list(broken("docs/index.md", text))
+    assert result == ["nowhere.md", "method.md#no-such-part"]
 
 
 def test_every_page_is_in_the_contents():

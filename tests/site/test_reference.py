@@ -48,12 +48,12 @@ def test_a_public_name_has_a_signature_and_an_example(module, name):
     holder = value if callable(value) else import_module(module)
     if callable(value):
         assert inspect.signature(value) is not None
-    found = examples(holder)
+    result = examples(holder)
     if f"{module}.{name}" in NO_EXAMPLE:
-        assert not found, "it has an example: strike it off the list"
+        assert not result, "it has an example: strike it off the list"
     else:
-        assert found
-        assert callable(value) or any(name in example.source for example in found)
+        assert result
+        assert callable(value) or any(name in example.source for example in result)
 
 
 REFERENCE = re.compile(r":(?:class|func|meth|attr|exc|data|obj):`~?([\w.]+)`")
@@ -76,14 +76,14 @@ def own_texts(value):
     """Docstrings of a public name and, of a class, of its members that are ours."""
     parts = dir(value) if inspect.isclass(value) else ()
     for one in (value, *(getattr(value, part) for part in parts if part[0] != "_")):
-        found = inspect.unwrap(getattr(one, "fget", None) or one)
-        if (getattr(found, "__module__", None) or "").startswith("skanchor"):
-            yield inspect.getdoc(found) or ""
+        result = inspect.unwrap(getattr(one, "fget", None) or one)
+        if (getattr(result, "__module__", None) or "").startswith("skanchor"):
+            yield inspect.getdoc(result) or ""
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
 def test_references_of_a_page_lead_to_pages(module, name):
     texts = own_texts(getattr(import_module(module), name))
-    found = {target for text in texts for target in REFERENCE.findall(text)}
-    lost = [one for one in sorted(found) if not leads_to_a_page(one, module, name)]
+    result = {target for text in texts for target in REFERENCE.findall(text)}
+    lost = [one for one in sorted(result) if not leads_to_a_page(one, module, name)]
     assert not lost, f"{module}.{name} refers to {lost}, which have no page"

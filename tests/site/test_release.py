@@ -45,11 +45,11 @@ def test_the_description_has_no_relative_link():
 
 
 def test_the_citation_names_the_software_and_the_paper():
-    found = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    assert found["version"] == PROJECT["version"]
-    assert found["license"] == PROJECT["license"]
-    assert found["repository-code"] == PROJECT["urls"]["Repository"]
-    paper = found["preferred-citation"]
+    result = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert result["version"] == PROJECT["version"]
+    assert result["license"] == PROJECT["license"]
+    assert result["repository-code"] == PROJECT["urls"]["Repository"]
+    paper = result["preferred-citation"]
     assert paper["title"].startswith("Human-Anchored Inference for Ranking New Models")
     names = [f"{who['given-names']} {who['family-names']}" for who in paper["authors"]]
     assert names == [
@@ -64,14 +64,14 @@ def test_the_citation_names_the_software_and_the_paper():
 
 def test_a_release_has_its_dated_heading_in_the_changelog():
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    found = re.findall(r"^## \[([^]]+)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.M)
-    assert found[0] == ("Unreleased", "")
-    assert all(date for _, date in found[1:])
+    result = re.findall(r"^## \[([^]]+)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.M)
+    assert result[0] == ("Unreleased", "")
+    assert all(date for _, date in result[1:])
     # A version in development has none yet.
     if "dev" not in PROJECT["version"]:
-        assert found[1][0] == PROJECT["version"]
+        assert result[1][0] == PROJECT["version"]
         citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-        assert str(citation["date-released"]) == found[1][1]
+        assert str(citation["date-released"]) == result[1][1]
 
 
 def test_workflows_call_the_scripts_and_repeat_nothing():
