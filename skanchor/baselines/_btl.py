@@ -288,11 +288,10 @@ class PerJudgeBTL(TwoSteps):
             by_judge.append(np.clip(scores, -SCORE_BOUND, SCORE_BOUND))
         # Mean over the judges that give a finite score, NaN where none does.
         scores_by_judge = np.array(by_judge)
-        with_roles = np.isfinite(scores_by_judge)
+        is_scored = np.isfinite(scores_by_judge)
+        total = np.where(is_scored, scores_by_judge, 0.0).sum(axis=0)
         with np.errstate(invalid="ignore"):
-            mean = np.where(with_roles, scores_by_judge, 0.0).sum(
-                axis=0
-            ) / with_roles.sum(axis=0)
+            mean = total / is_scored.sum(axis=0)
         return np.where(X.is_new, mean, X.scores)
 
 
