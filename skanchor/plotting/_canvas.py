@@ -136,7 +136,7 @@ def arms(table: pd.DataFrame, middle: str = "score") -> NDArray[np.float64]:
 
 
 def panels(
-    n: int, given: AxesGiven = None, n_rows: float = 10, n_columns: int = 1, **more: Any
+    n: int, axes_given: AxesGiven = None, n_rows: float = 10, n_columns: int = 1, **more: Any
 ) -> NDArray[Any]:
     """Return the given axes, or those of a new figure.
 
