@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
+from scipy.stats import binom
 
 from skanchor.simulation import simulate_battles
 
@@ -44,6 +45,37 @@ def test_shapes_and_roles():
     assert len(data.extra_X) == len(data.extra_y) == 150
     assert (data.extra_X["judge"] == truth.human).all()
     assert data.extra_X.columns.equals(data.X.columns)
+
+
+@pytest.mark.parametrize("seed", [3, "RandomState"])
+def test_same_seed_same_data(seed):
+    def draw():
+        state = np.random.RandomState(3) if seed == "RandomState" else seed
+        return simulate_battles(200, 20, random_state=state)
+
+    a, b = draw(), draw()
+    pd.testing.assert_frame_equal(a.X, b.X)
+    pd.testing.assert_frame_equal(a.extra_X, b.extra_X)
+    assert_array_equal(a.y, b.y)
+    assert not a.X.equals(simulate_battles(200, 20, random_state=4).X)
+
+
+def test_shares_and_sides():
+    data = simulate_battles(20_000, 2000, random_state=0)
+    historical, arrival = data.X[:20_000], data.X[20_000:]
+    checks = [
+        (historical["judge"] == "human", 0.3),
+        (historical["judge"] == "judge-2", 0.7 / 3),
+        (historical["model_a"] == "model-04", 1 / 10),
+        (historical["model_b"] == "model-10", 1 / 10),
+        (historical["model_a"] < historical["model_b"], 1 / 2),
+        (arrival["model_a"] == "new-model", 1 / 2),
+        (arrival["judge"] == "judge-1", 1 / 3),
+        (arrival["model_b"] == "model-01", 1 / 20),
+    ]
+    for hit, p in checks:
+        lo, hi = binom.interval(1 - 1e-5, len(hit), p)
+        assert lo <= hit.sum() <= hi
 
 
 @pytest.mark.parametrize("rho", [0, 0.5, 2])
@@ -90,13 +122,22 @@ def test_logits_are_the_stated_formula():
     assert_allclose(truth.logits, eta, atol=1e-12)
 
 
-def test_opponents_can_be_chosen():
-    data = simulate_battles(400, 60, opponents=[4, 7], n_extra_human=9, random_state=0)
-    names = data.truth.historical_models
-    assert set(data.X["model_a"][:400]) == set(names)
-    for rows in (data.X[400:], data.extra_X):
+def test_pairs_of_people_and_opponents_can_be_chosen():
+    pairs, meets = [(0, 1), (3, 2)], [4, 7]
+    data = simulate_battles(
+        400, 60, human_pairs=pairs, opponents=meets, n_extra_human=9, random_state=0
+    )
+    X, names = data.X, data.truth.historical_models
+    votes = X[X["judge"] == "human"]
+    seen = {frozenset(row) for row in votes[["model_a", "model_b"]].to_numpy()}
+    assert seen == {frozenset(names[i] for i in pair) for pair in pairs}
+    # Both sides occur, and judges see all pairs.
+    assert {names[0], names[1]} <= set(votes["model_a"])
+    verdicts = X[(X["judge"] != "human") & (X.index < 400)]
+    assert set(verdicts["model_a"]) == set(names)
+    for rows in (X[400:], data.extra_X):
         met = set(rows[["model_a", "model_b"]].to_numpy().ravel()) - {"new-model"}
-        assert met == {names[4], names[7]}
+        assert met == {names[i] for i in meets}
 
 
 def test_outcomes_agree_with_logits():
@@ -130,10 +171,10 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
         )
         return data.truth.item_effects.to_numpy()
 
-    independent, result = drawn(0.0), drawn(corr)
+    independent, found = drawn(0.0), drawn(corr)
     mean = independent.mean(axis=1, keepdims=True)
     expected = np.sqrt(1 + 2 * corr) * mean + np.sqrt(1 - corr) * (independent - mean)
-    assert_allclose(result, expected, atol=1e-12)
+    assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -149,14 +190,17 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
         ({"n_human": 9000}, "exceeds n_historical=8000"),
         ({"scores": [0, 1]}, r"scores has shape \(2,\), expected \(10,\)"),
         ({"scores": [np.nan] * 10}, "scores must be finite"),
-        ({"sensitivities": [1]}, r"sensitivities has shape \(1,\), expected \(3,\)"),
-        ({"new_score": [1, 2]}, "new_score has shape"),
-        ({"bias_coef": np.ones((3, 2))}, "bias_coef has shape"),
+        ({"sensitivities": [1]}, "one per judge"),
+        ({"new_score": [1, 2]}, "one per new model"),
+        ({"bias_coef": np.ones((3, 2))}, "a row per judge"),
         ({"bias_coef": np.ones((3, 3)), "bias": "curved"}, "needs bias='linear'"),
         ({"human_fraction": 1.0}, "'judge-1' cannot be scaled by rho"),
         ({"opponents": [10]}, "opponents must be a list of models, as numbers from 0"),
         ({"opponents": ["a"]}, "opponents must be a list of models"),
         ({"opponents": [[1, 2]]}, "opponents must be a list of models"),
+        ({"human_pairs": [(1, 1)]}, "two different models in each row"),
+        ({"human_pairs": [1, 2]}, "human_pairs must be a list of pairs of models"),
+        ({"n_new_votes": 5}, "needs n_new_models of at least 2, got 1"),
     ],
 )
 def test_bad_parameters(params, message):

@@ -136,7 +136,7 @@ def arms(table: pd.DataFrame, middle: str = "score") -> NDArray[np.float64]:
 
 
 def panels(
-    n: int, given: AxesGiven = None, n_rows: float = 10, n_columns: int = 1, **more: Any
+    n: int, ax: AxesGiven = None, n_rows: float = 10, n_columns: int = 1, **more: Any
 ) -> NDArray[Any]:
     """Return the given axes, or those of a new figure.
 
@@ -144,7 +144,7 @@ def panels(
     ----------
     n : int
         Number of axes.
-    given : matplotlib Axes, or sequence or array of them, optional
+    ax : matplotlib Axes, or sequence or array of them, optional
         Axes to draw on; None makes a figure.
     n_rows : float, default=10
         Number of rows of names that each of the axes must hold.
@@ -158,8 +158,8 @@ def panels(
     ndarray of shape (n,)
         Matplotlib Axes, row by row.
     """
-    if given is not None:
-        axes_given: NDArray[Any] = np.asarray(given, dtype=object).ravel()
+    if ax is not None:
+        axes_given: NDArray[Any] = np.asarray(ax, dtype=object).ravel()
         if len(axes_given) != n:
             raise ValueError(f"This display needs {n} axes, got {len(axes_given)}.")
         return axes_given

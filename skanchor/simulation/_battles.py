@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -16,26 +15,27 @@ from skanchor.simulation._rows import (
     HUMAN,
     BiasMaker,
     Design,
-    Rows,
+    LinearResponseBias,
     draw_biases,
     draw_item_effects,
     finite_array,
-    linear_bias,
+    joined,
     logits_of,
     model_numbers,
 )
 
-_N_STREAMS = 8
+_N_STREAMS = 9
 _AT_LEAST_1, _COUNT = ([Interval(Integral, n, None, closed="left")] for n in (1, 0))
 _SIZE = [Interval(Real, 0, None, closed="left")]
 _NUMBERS = ("n_historical", "n_judges", "n_new_models", "n_features")
+_FURTHER = ("n_new", "n_extra_human", "n_new_votes", "n_new_verdicts")
 
 
 # Arrays are checked where they are read.
 @validate_params(
     {
         **dict.fromkeys(_NUMBERS, _AT_LEAST_1),
-        **dict.fromkeys(("n_new", "n_extra_human"), _COUNT),
+        **dict.fromkeys(_FURTHER, _COUNT),
         **dict.fromkeys(("rho", "tau", "item_sd"), _SIZE),
         "n_models": [Interval(Integral, 2, None, closed="left")],
         "n_human": [*_COUNT, None],
@@ -66,7 +66,10 @@ def simulate_battles(
     item_corr: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
     n_features: int = 3,
+    human_pairs: Sequence[Sequence[int]] | None = None,
     opponents: Sequence[int] | None = None,
+    n_new_votes: int = 0,
+    n_new_verdicts: int = 0,
 ) -> Bunch:
     """Simulate human and judge comparisons of historical and of new models.
 
@@ -119,15 +122,21 @@ def simulate_battles(
         streams, so that fixing one of them does not change the draws of the others.
     n_features : int, default=3
         Number of features of a response.
+    human_pairs : array-like of shape (n_pairs, 2) or None, default=None
+        Pairs of historical models, as numbers from 0, on which people vote: each vote
+        draws one of them, with equal probability. None means all pairs.
     opponents : array-like of int or None, default=None
         Historical models, as numbers from 0, that new models are compared with, also in
         `extra_X`. None means all of them.
+    n_new_votes, n_new_verdicts : int, default=0
+        Human votes, and judge verdicts, on uniform pairs of new models.
 
     Returns
     -------
     data : Bunch
         - X : DataFrame with columns model_a, model_b, judge, x1_a to x3_a and x1_b to
-          x3_b; the historical rows come first, then the arrival rows.
+          x3_b; the historical rows come first, then the arrival rows, then votes and
+          verdicts among new models.
         - y : ndarray of int, 1 where model_a was preferred.
         - extra_X, extra_y : X and y of the extra human rows.
         - truth : Bunch of scores and new_scores (Series by model), sensitivities
@@ -148,12 +157,21 @@ def simulate_battles(
     # An equicorrelation matrix of M judges has the eigenvalue 1 + (M - 1) r.
     if 1 + (n_judges - 1) * item_corr < 0:
         raise ValueError(
-            f"item_corr={item_corr} is below -1/(n_judges - 1), the least of all pairs."
+            f"item_corr={item_corr} is below -1/(n_judges - 1), the least correlation "
+            f"that {n_judges} judges can all have with one another."
         )
     if bias == "curved" and n_features % 3:
-        raise ValueError("bias='curved' needs n_features to be a multiple of 3.")
+        raise ValueError(
+            f"bias='curved' needs n_features to be a multiple of 3, got {n_features}."
+        )
     if bias_coef is not None and bias != "linear":
         raise ValueError("bias_coef needs bias='linear'.")
+    if n_new_votes + n_new_verdicts and n_new_models < 2:
+        raise ValueError(
+            "n_new_votes and n_new_verdicts compare new models with each other, which "
+            f"needs n_new_models of at least 2, got {n_new_models}."
+        )
+    pairs = model_numbers("human_pairs", human_pairs, n_models, n_columns=2)
     meets = model_numbers("opponents", opponents, n_models)
     historical = [f"model-{i + 1:02d}" for i in range(n_models)]
     new = [f"new-model-{g + 1}" for g in range(n_new_models)]
@@ -163,25 +181,26 @@ def simulate_battles(
     seed = check_random_state(random_state).randint(2**31 - 1)
     streams = np.random.default_rng(seed).spawn(_N_STREAMS)
     for_scores, for_slopes, for_networks, for_biases, for_effects, *of_rows = streams
-    for_history, for_arrivals, for_extra = of_rows
+    for_history, for_arrivals, for_extra, for_new = of_rows
 
     drawn = for_scores.normal(size=n_models)
     old = drawn if scores is None else scores
-    old = finite_array("scores", old, (n_models,))
+    old = finite_array("scores", old, (n_models,), "one per historical model")
     new_scores = [new_score] * n_new_models if np.ndim(new_score) == 0 else new_score
-    added = finite_array("new_score", new_scores, (n_new_models,))
+    added = finite_array("new_score", new_scores, (n_new_models,), "one per new model")
     # Items are the historical models, then the new ones: theta has shape (n_items,).
     theta = np.concatenate([old - old.mean(), added])
     drawn = for_slopes.uniform(0.5, 2.0, size=n_judges)
     slopes = drawn if sensitivities is None else sensitivities
-    c = finite_array("sensitivities", slopes, (n_judges,))
+    c = finite_array("sensitivities", slopes, (n_judges,), "one per judge")
 
     sizes = n_judges, n_models, n_new_models, n_features
-    design = Design(for_networks, sizes, tau)
+    design = Design.draw(for_networks, sizes, tau)
     people = float(human_fraction) if n_human is None else n_human
-    history = design.history(for_history, n_historical, people)
+    history = design.history(for_history, n_historical, people, pairs)
     arrivals = design.arrivals(for_arrivals, n_new, meets)
     extra = design.arrivals(for_extra, n_extra_human, meets, by_people=True)
+    among = design.among_new(for_new, n_new_votes, n_new_verdicts)
 
     if bias_coef is None:
         # Biases are scaled by the contrasts that occur in the historical rows.
@@ -189,21 +208,17 @@ def simulate_battles(
         ratios = rho * np.abs(c)
         biases = draw_biases(for_biases, bias, judges, history, delta, ratios)
     else:
-        coefs = finite_array("bias_coef", bias_coef, (n_judges, n_features))
-        shapes = (partial(linear_bias, coef) for coef in coefs)
-        biases = dict(zip(judges, shapes, strict=True))
+        shape = n_judges, n_features
+        coefs = finite_array("bias_coef", bias_coef, shape, "a row per judge")
+        biases = dict(zip(judges, map(LinearResponseBias, coefs), strict=True))
     shape = len(items), n_judges
     effects = draw_item_effects(for_effects, shape, item_sd, item_corr)
 
     # Outcomes come last, from the streams of their rows.
-    logits = [
-        logits_of(rows, theta, c, biases, effects)
-        for rows in (history, arrivals, extra)
-    ]
-    outcomes = [
-        (rng.random(eta.size) < expit(eta)).astype(int)
-        for rng, eta in zip(of_rows, logits, strict=True)
-    ]
+    parts, outcomes = (history, arrivals, among, extra), []
+    logits = [logits_of(rows, theta, c, biases, effects) for rows in parts]
+    for rng, eta in zip((*of_rows[:2], for_new, for_extra), logits, strict=True):
+        outcomes.append((rng.random(eta.size) < expit(eta)).astype(int))
     names = [f"x{k + 1}" for k in range(n_features)]
     coef = None
     if bias == "linear":
@@ -216,18 +231,17 @@ def simulate_battles(
         bias=biases,
         bias_coef=coef,
         item_effects=pd.DataFrame(effects, index=items, columns=judges),
-        feature_shift=pd.DataFrame(design.shift[n_models:], new, names),
-        logits=np.concatenate(logits[:2]),
+        feature_shift=pd.DataFrame(design.shift, index=new, columns=names),
+        logits=np.concatenate(logits[:3]),
         historical_models=historical,
         new_models=new,
         judges=judges,
         human=HUMAN,
     )
-    rows = Rows(*map(np.concatenate, zip(history, arrivals, strict=True)))
     return Bunch(
-        X=rows.table(items, judges),
-        y=np.concatenate(outcomes[:2]),
+        X=joined(*parts[:3]).table(items, judges),
+        y=np.concatenate(outcomes[:3]),
         extra_X=extra.table(items, judges),
-        extra_y=outcomes[2],
+        extra_y=outcomes[3],
         truth=truth,
     )

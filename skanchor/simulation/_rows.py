@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -50,29 +49,47 @@ class Rows(NamedTuple):
         return pd.DataFrame(columns)
 
 
+def joined(*parts: Rows) -> Rows:
+    """Rows of all parts, one part after the other."""
+    return Rows(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
 class Design:
-    """Judges, and models that each respond to a prompt by a tanh network.
+    """Judges, and models that each respond to a prompt by a tanh network."""
 
-    Networks are drawn, and one shift of length tau sqrt(5) per new model. ``sizes`` are
-    the numbers of judges, historical and new models, and features.
-    """
+    n_models: int
+    n_judges: int
+    hidden: Array  # (n_items, N_HIDDEN, N_PROMPT)
+    offset: Array  # (n_items, N_HIDDEN)
+    output: Array  # (n_items, n_features, N_HIDDEN)
+    shift: Array  # (n_new, n_features)
 
-    def __init__(self, rng: Rng, sizes: tuple[int, int, int, int], tau: float):
-        self.n_judges, self.n_models, n_new, width = sizes
-        n = self.n_models + n_new
+    @classmethod
+    def draw(cls, rng: Rng, sizes: tuple[int, int, int, int], tau: float) -> Design:
+        """Draw the networks, and one shift of length tau sqrt(5) per new model.
+
+        ``sizes`` are the numbers of judges, historical and new models, and features.
+        """
+        n_judges, n_models, n_new, width = sizes
+        n = n_models + n_new
         # A uniform direction for each new model; historical models are not shifted.
-        shift = rng.normal(size=(n_new, width))
-        shift *= tau * np.sqrt(5) / np.linalg.norm(shift, axis=1, keepdims=True)
-        self.shift = np.vstack([np.zeros((self.n_models, width)), shift])
-        self.hidden = rng.normal(size=(n, N_HIDDEN, N_PROMPT))
-        self.offset = rng.normal(0, OFFSET_SD, size=(n, N_HIDDEN))
-        self.output = rng.normal(size=(n, width, N_HIDDEN)) / np.sqrt(N_HIDDEN)
+        direction = rng.normal(size=(n_new, width))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return cls(
+            n_models,
+            n_judges,
+            hidden=rng.normal(size=(n, N_HIDDEN, N_PROMPT)),
+            offset=rng.normal(0, OFFSET_SD, size=(n, N_HIDDEN)),
+            output=rng.normal(size=(n, width, N_HIDDEN)) / np.sqrt(N_HIDDEN),
+            shift=tau * np.sqrt(5) * direction,
+        )
 
-    def history(self, rng: Rng, n: int, people: float) -> Rows:
+    def history(self, rng: Rng, n: int, people: float, pairs: Array | None) -> Rows:
         """Draw comparisons of historical models by people and judges.
 
         ``people`` is the probability that a row is by people or, an integer, their
-        number of rows.
+        number of rows; they vote on these pairs, or on all.
         """
         left, right = _pairs(rng, n, self.n_models)
         if isinstance(people, Integral):
@@ -81,17 +98,31 @@ class Design:
         else:
             is_human = rng.random(n) < people
         judge = np.where(is_human, HUMAN_CODE, rng.integers(self.n_judges, size=n))
+        if pairs is not None:
+            drawn = pairs[rng.integers(len(pairs), size=is_human.sum())]
+            # Sides at random, as in all other rows.
+            left[is_human], right[is_human] = rng.permuted(drawn, axis=1).T
         return self._answered(rng, left, right, judge)
 
     def arrivals(self, rng: Rng, n: int, met: Array, by_people: bool = False) -> Rows:
         """Draw ``n`` rows of each new model against models that it has met."""
-        new = np.repeat(np.arange(self.n_models, len(self.shift)), n)
+        new = np.repeat(self.n_models + np.arange(len(self.shift)), n)
         opponent = met[rng.integers(len(met), size=new.size)]
         is_left = rng.random(new.size) < 0.5
         left, right = np.where(is_left, [new, opponent], [opponent, new])
         judge = np.full(new.size, HUMAN_CODE)
         if not by_people:
             judge = rng.integers(self.n_judges, size=new.size)
+        return self._answered(rng, left, right, judge)
+
+    def among_new(self, rng: Rng, n_votes: int, n_verdicts: int) -> Rows:
+        """Draw comparisons of new models with each other, those by people first."""
+        n = n_votes + n_verdicts
+        left, right = np.zeros((2, 0), dtype=np.intp)
+        if n:
+            left, right = self.n_models + np.array(_pairs(rng, n, len(self.shift)))
+        judge = rng.integers(self.n_judges, size=n)
+        judge[:n_votes] = HUMAN_CODE
         return self._answered(rng, left, right, judge)
 
     def _answered(self, rng: Rng, left: Array, right: Array, judge: Array) -> Rows:
@@ -102,7 +133,8 @@ class Design:
             inner = np.einsum("nhp,np->nh", self.hidden[items], prompts)
             active = np.tanh(inner + self.offset[items])
             mean = np.einsum("nfh,nh->nf", self.output[items], active)
-            mean += self.shift[items]
+            is_new = items >= self.n_models
+            mean[is_new] += self.shift[items[is_new] - self.n_models]
             features.append(mean + rng.normal(0, FEATURE_NOISE, mean.shape))
         return Rows(left, right, judge, *features)
 
@@ -114,27 +146,34 @@ def _pairs(rng: Rng, n: int, n_models: int) -> tuple[Array, Array]:
     return left, (left + rng.integers(1, n_models, size=n)) % n_models
 
 
-ResponseBias = Callable[[Any], Array]
+ResponseBias = Callable[[Array], Array]
 BiasMaker = Callable[[Rng, int], ResponseBias]
 
 
-def linear_bias(coef: Array, x: ArrayLike) -> Array:
+@dataclass(frozen=True)
+class LinearResponseBias:
     """``psi(x) = x @ coef``; `coef` has shape (n_features,)."""
-    return np.asarray(np.asarray(x, dtype=float) @ coef)
+
+    coef: Array
+
+    def __call__(self, x) -> Array:
+        return np.asarray(x, dtype=float) @ self.coef
 
 
-def curved_bias(coef: Array, x: ArrayLike) -> Array:
-    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (n_features,).
+@dataclass(frozen=True)
+class CurvedResponseBias:
+    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (3,).
 
     With more than three features, each further three add three such terms.
     """
-    x1, x2, x3 = (np.asarray(x, dtype=float)[:, k::3] for k in range(3))
-    # (n, n_features / 3, 3): the terms of each three features.
-    terms = np.stack([np.sin(2 * x1), x2**2 / 2, x1 * x3], axis=2)
-    return np.asarray(terms.reshape(np.shape(x)) @ coef)
 
+    coef: Array
 
-FAMILIES: dict[str, Any] = {"linear": linear_bias, "curved": curved_bias}
+    def __call__(self, x) -> Array:
+        x1, x2, x3 = (np.asarray(x, dtype=float)[:, k::3] for k in range(3))
+        # (n, n_features / 3, 3): the terms of each three features.
+        terms = np.stack([np.sin(2 * x1), x2**2 / 2, x1 * x3], axis=2)
+        return terms.reshape(np.shape(x)) @ self.coef
 
 
 @dataclass(frozen=True)
@@ -144,7 +183,7 @@ class ScaledBias:
     shape: ResponseBias
     scale: float
 
-    def __call__(self, x: ArrayLike) -> Array:
+    def __call__(self, x) -> Array:
         return self.scale * self.shape(x)
 
 
@@ -161,14 +200,14 @@ def draw_biases(
     Over the rows of judge m its contrast has the standard deviation ``ratios[m]
     sd(delta)``, where ``delta`` are their score differences.
     """
+    family: dict[str, BiasMaker] = {
+        "linear": lambda rng, size: LinearResponseBias(rng.normal(size=size)),
+        "curved": lambda rng, size: CurvedResponseBias(rng.normal(size=size)),
+    }
+    maker = family[bias] if isinstance(bias, str) else bias
     biases: dict[str, ResponseBias] = {}
-    width = rows.x_left.shape[1]
     for m, judge in enumerate(judges):
-        if isinstance(bias, str):
-            shape: ResponseBias = partial(FAMILIES[bias], rng.normal(size=width))
-        else:
-            shape = bias(rng, width)
-        factor = 0.0
+        shape, factor = maker(rng, rows.x_left.shape[1]), 0.0
         if ratios[m] > 0:
             mine = rows.judge == m
             contrast = shape(rows.x_left[mine]) - shape(rows.x_right[mine])
@@ -176,10 +215,14 @@ def draw_biases(
             if not size > 0:
                 raise ValueError(
                     f"The bias of {judge!r} cannot be scaled by rho: it does not vary "
-                    f"over its {contrast.size} historical rows. Draw more or set rho=0."
+                    f"over its {contrast.size} historical rows. Increase n_historical, "
+                    "decrease human_fraction or n_human, or set rho=0."
                 )
             factor = ratios[m] * np.std(delta[mine]) / size
-        biases[judge] = ScaledBias(shape, factor)
+        if isinstance(shape, LinearResponseBias | CurvedResponseBias):
+            biases[judge] = replace(shape, coef=factor * shape.coef)
+        else:
+            biases[judge] = ScaledBias(shape, factor)
     return biases
 
 
@@ -220,23 +263,37 @@ def logits_of(
     return eta
 
 
-def model_numbers(name: str, values: ArrayLike | None, n_models: int) -> Any:
-    """Return numbers of historical models, all of them for None, else raise."""
-    array = np.asarray(range(n_models) if values is None else values)
-    is_whole = array.ndim == 1 and array.size and array.dtype.kind in "iu"
-    if not is_whole or not ((array >= 0) & (array < n_models)).all():
+def model_numbers(
+    name: str, values: ArrayLike | None, n_models: int, n_columns: int = 1
+) -> Any:
+    """Return numbers of historical models as integers, else raise.
+
+    They are a list, all models for None, or with two columns pairs of different
+    models, None for all pairs.
+    """
+    if values is None:
+        return np.arange(n_models) if n_columns == 1 else None
+    array = np.asarray(values)
+    shape, is_whole = (() if n_columns == 1 else (2,)), array.dtype.kind in "iu"
+    is_known = is_whole and array.size and ((array >= 0) & (array < n_models)).all()
+    if not is_known or array.shape[1:] != shape:
+        what = "a list" if n_columns == 1 else "a list of pairs"
         raise ValueError(
-            f"{name} must be a list of models, as numbers from 0 to {n_models - 1}, "
+            f"{name} must be {what} of models, as numbers from 0 to {n_models - 1}, "
             f"got {values!r}."
         )
-    return array
+    if n_columns == 2 and (array[:, 0] == array[:, 1]).any():
+        raise ValueError(f"{name} must have two different models in each row.")
+    return array.astype(np.intp)
 
 
-def finite_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
+def finite_array(
+    name: str, values: ArrayLike, shape: tuple[int, ...], why: str
+) -> np.ndarray:
     """Return values as a finite float array of a shape, else raise."""
     array = np.asarray(values, dtype=float)
     if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected {shape}.")
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}: {why}.")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite.")
     return array

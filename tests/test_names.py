@@ -1,0 +1,37 @@
+"""Names say what a thing is: words that could stand for anything name nothing."""
+
+import ast
+from pathlib import Path
+
+import skanchor
+
+VAGUE = set(
+    "own known found told said given each some rest kept asked due late anew at_home "
+    "hand_on admit heard held view place Chain Evidence Journal Survey Treatment board "
+    "everyone".split()
+)
+PUBLIC = {"place", "board"}
+"""The method of a history and its command, and the table that a display was given."""
+
+
+def names_of(tree):
+    """Names of the variables, parameters, attributes, functions and classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                yield node.id if isinstance(node, ast.Name) else node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def test_no_name_is_vague():
+    package = Path(skanchor.__file__).parent
+    vague = [
+        f"{path.relative_to(package)}: {name}"
+        for path in sorted(package.rglob("*.py"))
+        for name in names_of(ast.parse(path.read_text("utf-8")))
+        if name in VAGUE - PUBLIC
+    ]
+    assert not vague
