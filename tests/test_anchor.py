@@ -352,7 +352,7 @@ def test_a_position_effect_that_is_left_out_is_no_parameter(item_effects):
         random_state=0,
         cv=3,
     )
-    with pytest.warns(DataWarning, match="'judge-1' is left out"):
+    with pytest.warns(DataWarning, match="'judge-1' cannot be learned"):
         one = make().fit(message, data.y)
     other = make().fit(unknown, data.y)
     assert_array_equal(one.result_.estimates, other.result_.estimates)

@@ -49,7 +49,7 @@ def test_the_digest_is_that_of_all_that_a_row_says():
     turned = features.rename(columns={"model_a": "model_b", "model_b": "model_a"})
 
     def digest(table=features, y=LABELS, weight=weight, groups=groups):
-        return quiet(Sample.admit, table, y, weight, groups).digest
+        return quiet(Sample.from_battles, table, y, weight, groups).digest
 
     reference = digest()
     assert reference == digest(features.copy(), np.array(LABELS))

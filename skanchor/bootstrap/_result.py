@@ -59,6 +59,13 @@ class BootstrapResult:
     def _index(self) -> pd.Index:
         return pd.Index(self.models, name="model")
 
+    def __repr__(self) -> str:
+        return (
+            f"BootstrapResult: {len(self.replicates)} refits of "
+            f"{type(self.estimator).__name__}, {self.failed} of them failed; "
+            f"{len(self.models)} models, {self.is_new.sum()} of them new"
+        )
+
     @property
     def failed(self) -> int:
         """Number of resamples on which the method could not be fitted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,9 @@ from skanchor._crossfit.folds import FoldPlan, make_plans
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.history._state import HistoryState, warn_of_features
 from skanchor.io import join_tables
 from skanchor.warning_log import warn
-
-if TYPE_CHECKING:
-    from skanchor.history._state import HistoryState
 
 
 # ------------------------------------------------------------------------- admission
@@ -91,16 +89,6 @@ def warn_of_raters(number: int) -> None:
         "rater; groups by prompt_id leave raters out."
     )
     warn(DataWarning(message, code="raters-ignored"))
-
-
-def warn_of_features(names: Sequence[str]) -> None:
-    """Warn of features of added rows that the history was fitted without."""
-    if names:
-        message = (
-            f"The features {list(names[:5])} are not used: the history was fitted "
-            "without them."
-        )
-        warn(DataWarning(message, code="unused-features", subject=names))
 
 
 def admit_arrivals(sample: Sample, state: HistoryState) -> Sample:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -38,9 +38,19 @@ from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
-from skanchor.exceptions import BattlesError, LearnerError, located
-from skanchor.history._rows import warn_of_features
+from skanchor.exceptions import BattlesError, DataWarning, LearnerError, located
 from skanchor.pipeline import AnchorPipeline
+from skanchor.warning_log import warn
+
+
+def warn_of_features(names: Sequence[str]) -> None:
+    """Warn of features of added rows that the history was fitted without."""
+    if names:
+        message = (
+            f"The features {list(names[:5])} are not used: the history was fitted "
+            "without them."
+        )
+        warn(DataWarning(message, code="unused-features", subject=names))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
