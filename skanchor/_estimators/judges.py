@@ -50,9 +50,10 @@ FAVOUR = 0.01
 WEAK_SENSITIVITY = 0.05
 """Sensitivities below this many judge logits per score unit are called weak."""
 
-SWAP = (
-    "Set position_effect to False (--set calibrator__position_effect=false), or add "
-    "rows with the sides swapped."
+_NOT_SHOWN = (
+    "The position effect of judge {judge!r} cannot be learned: its historical rows do "
+    "not show models in both orders. Set position_effect to False (--set "
+    "calibrator__position_effect=false), or add rows with the sides swapped."
 )
 
 
@@ -176,7 +177,10 @@ class JudgeCalibrator(ComparisonEstimator):
             if start is not None and near is not None:
                 # Decided once, on all rows.
                 is_shown = bool(start.has_position_effect_[judge])
-            n = 1 + (is_shown and bool(self.position_effect))
+            is_asked_for = self.position_effect != "auto" and bool(self.position_effect)
+            if is_asked_for:
+                _check_orders(judge, cut, used, counted, X.is_new)
+            n = 1 + (is_asked_for or (is_shown and bool(self.position_effect)))
             # Parametric columns: the score difference, whose coefficient is the
             # sensitivity, then the display order where it has an effect.
             columns = np.column_stack([delta, cut.order])[:, :n]
@@ -213,23 +217,17 @@ class JudgeCalibrator(ComparisonEstimator):
     def _check_display(
         self, fit: JudgeFit, order: Array, is_shown: bool, n_judges: int
     ) -> None:
-        """Warn of a position effect that is left out; refuse one that was asked for.
+        """Warn of a position effect that is left out, and may be there.
 
         ``order`` is that of all rows that count, those of new models among them, and
         ``is_shown`` says whether the historical ones show models in both orders.
         """
         judge = fit.judge
-        text = (
-            f"The position effect of judge {judge!r} cannot be learned: its historical "
-            f"rows do not show models in both orders. {SWAP}"
-        )
         if self.position_effect == "auto":
             # Rows report an order, other than that of the columns, in vain.
             if order.any() and (order != 1).any():
-                text += " It is left out."
+                text = f"{_NOT_SHOWN.format(judge=judge)} It is left out."
                 warn_of_data("position-effect-not-shown", [judge], text)
-        elif self.position_effect:
-            raise BattlesError(text)
         elif is_shown:
             effect, p = favour_of_a_side(fit)
             if p < FAVOUR / n_judges:
@@ -388,6 +386,26 @@ def fit_near(
             f"{size} finite parametric coefficients, and has {coef.tolist()}."
         )
     return learner
+
+
+def _check_orders(
+    judge: Any,
+    cut: JudgeRows,
+    used: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
+    is_new: NDArray[np.bool_],
+) -> None:
+    """Refuse a position effect that the historical rows cannot tell apart."""
+    # A display order that depends on the pair alone shows one sign, if it is turned so
+    # that the earlier label comes first.
+    turned = np.where(cut.left < cut.right, cut.order, -cut.order)
+    n_orders = len(np.unique(turned[used & (cut.order != 0)]))
+    # Rows with one new model, turned so that it comes first.
+    new = np.append(is_new, False)
+    arrival = (new[cut.left] ^ new[cut.right]) & counted
+    orders = np.unique(np.where(new[cut.left], cut.order, -cut.order)[arrival])
+    if n_orders == 0 or (n_orders == 1 and len(orders) == 1 and orders[0] != 0):
+        raise BattlesError(_NOT_SHOWN.format(judge=judge))
 
 
 def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
