@@ -32,12 +32,12 @@ def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
 ):
     X, y = thin(n_judges, rows)
     anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0)
-    message = [str(one) for one in said(lambda: anchor.fit(X, y))]
-    message = [text for text in message if "in the median" in text]
-    assert bool(message) == is_told
+    messages = [str(one) for one in said(lambda: anchor.fit(X, y))]
+    messages = [text for text in messages if "in the median" in text]
+    assert bool(messages) == is_told
     if is_told:
-        assert "20 judges have 40 verdicts each on historical models" in message[0]
-        assert message[0].endswith("alike as one (pool).")
+        assert "20 judges have 40 verdicts each on historical models" in messages[0]
+        assert messages[0].endswith("alike as one (pool).")
         # What it advises helps.
         one, _ = split_battles(X.assign(winner=y), pool="judges")
         pooled = AnchorPipeline(cv=2, item_effects=None, random_state=0)

@@ -163,8 +163,10 @@ def test_repeats_combine_by_medians():
     again = AnchorPipeline(cv=anchor.fold_plan_).fit(data.X, data.y)
     assert_allclose(again.result_.estimates, result.estimates, atol=1e-12)
     # The influence of a row is its mean over the repeats.
-    item = [AnchorPipeline(cv=plan).fit(data.X, data.y) for plan in anchor.fold_plan_]
-    mean = np.mean([one.influence_ for one in item], axis=0)
+    single_fits = [
+        AnchorPipeline(cv=plan).fit(data.X, data.y) for plan in anchor.fold_plan_
+    ]
+    mean = np.mean([one.influence_ for one in single_fits], axis=0)
     assert_allclose(anchor.influence_, mean, atol=1e-12)
     seeded = SourceKFold(3, random_state=0)
     with pytest.raises(ValueError, match="gives the same folds each time"):
@@ -330,9 +332,9 @@ def test_what_only_judges_join_is_on_the_board_beside_what_is_left_out():
         np.r_[y[remaining], np.ones(6)],
     )
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
-    with pytest.warns(DataWarning, match=r"\['top'\].* are left out") as message:
+    with pytest.warns(DataWarning, match=r"\['top'\].* are left out") as records:
         leaderboard = anchor.fit(X, y).leaderboard()
-    assert len(message) == 1
+    assert len(records) == 1
     assert np.isinf(leaderboard.loc["top", "standard_error"])
     assert leaderboard.loc["top", ["n_human", "n_judge"]].tolist() == [3, 3]
     assert np.isfinite(leaderboard["standard_error"].drop("top")).all()
@@ -343,7 +345,7 @@ def test_a_position_effect_that_is_left_out_is_no_parameter(item_effects):
     data = simulate_battles(n_models=6, n_judges=2, n_historical=900, random_state=2)
     X, hit = data.X, data.X["judge"] == "judge-1"
     named = np.where(X["model_a"] < X["model_b"], "model_a", "model_b")
-    message = X.assign(shown_first=np.where(hit, named, "model_a"))
+    with_order = X.assign(shown_first=np.where(hit, named, "model_a"))
     unknown = X.assign(shown_first=np.where(hit, None, "model_a"))
     make = partial(
         AnchorPipeline,
@@ -353,7 +355,7 @@ def test_a_position_effect_that_is_left_out_is_no_parameter(item_effects):
         cv=3,
     )
     with pytest.warns(DataWarning, match="'judge-1' cannot be learned"):
-        one = make().fit(message, data.y)
+        one = make().fit(with_order, data.y)
     other = make().fit(unknown, data.y)
     assert_array_equal(one.result_.estimates, other.result_.estimates)
     assert_array_equal(one.result_.covariances, other.result_.covariances)

@@ -38,19 +38,19 @@ def test_nothing_but_the_parameter_changes_the_fit(data):
     assert learners_of(plain) == learners_of(nested) == {BoostedBias}
     assert_allclose(nested.conf_int(), plain.conf_int(), rtol=1e-12)
     narrow = pipeline(quick, debiaser=RieszDebiaser("linear"))
-    with pytest.warns(SkanchorWarning, match="has a flexible learner") as message:
+    with pytest.warns(SkanchorWarning, match="has a flexible learner") as records:
         other = narrow.fit(data.X, data.y)
     # Of all rows, and so not of the folds.
-    assert not [w for w in message if "folds" in str(w.message)]
+    assert not [w for w in records if "folds" in str(w.message)]
     assert not (other.conf_int() == plain.conf_int()).all(axis=None)
 
 
 def test_the_calibrator_s_learner_may_be_set_later(data):
     first = clone(pipeline().set_params(debiaser__inner_folds=3))
-    is_new_row = clone(first.set_params(calibrator__bias=BoostedBias(max_rounds=3)))
-    assert is_new_row.debiaser.learner == "calibrator"
-    assert learners_of(is_new_row.fit(data.X, data.y)) == {BoostedBias}
-    assert is_new_row.debiaser_.inner_folds == 3
+    later = clone(first.set_params(calibrator__bias=BoostedBias(max_rounds=3)))
+    assert later.debiaser.learner == "calibrator"
+    assert learners_of(later.fit(data.X, data.y)) == {BoostedBias}
+    assert later.debiaser_.inner_folds == 3
 
 
 def test_the_settings_of_the_calibrator_s_learner_are_the_weights_too(data):

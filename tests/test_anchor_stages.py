@@ -54,17 +54,17 @@ def by_hand(X, y, new_models):
     rows = Comparisons.from_battles(X)
     rows = decide_roles(rows, np.ones(len(rows)), new_models)
     judged = len(rows.judges) > 0
-    stages, inputs = {}, {}
+    stages, tables = {}, {}
     for name, stage in (
         ("btl", BTLRegressor()),
         ("calibrator", JudgeCalibrator() if judged else NoJudges()),
         ("arrival", ArrivalScorer()),
         ("debiaser", RieszDebiaser()),
     ):
-        inputs[name] = rows
+        tables[name] = rows
         stages[name] = stage.fit(rows, y)
         rows = rows if name == "debiaser" else stage.transform(rows)
-    return stages, inputs, rows
+    return stages, tables, rows
 
 
 @pytest.fixture(scope="module", params=OUTCOMES)
@@ -100,9 +100,9 @@ def assert_alike(one, other):
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("table", [True, False], ids=["table", "rows"])
 def test_predictions_are_those_of_the_stage_fitted_by_hand(both, name, table):
-    anchor, X, y, hand, inputs, _ = both
+    anchor, X, y, hand, tables, _ = both
     stage, expected = getattr(anchor, f"{name}_"), hand[name]
-    rows = X if table else inputs[name]
+    rows = X if table else tables[name]
     answers = {}
     for method in METHODS:
         answers[method] = answer(getattr(expected, method), rows)

@@ -73,9 +73,9 @@ def test_scores_that_votes_lighter_than_rounding_join_have_no_errors(grouped):
     groups = np.arange(len(y)) % 21 if grouped else None
     with pytest.warns(
         DataWarning, match="scores of 8 models have no standard"
-    ) as message:
+    ) as records:
         btl = BTLRegressor().fit(table(left, right), y, weight, groups)
-    assert message[0].message.subject == tuple("01234567")
+    assert records[0].message.subject == tuple("01234567")
     assert np.isinf(btl.standard_errors_).all()
     assert np.isinf(btl.conf_int()).all(axis=None)
 

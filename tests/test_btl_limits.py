@@ -74,12 +74,12 @@ def test_scores_beyond_the_bound_move_no_other():
     free = fit(rows)
     assert free.scores_[3] > 1.5 > free.scores_[:3].abs().max()
     with pytest.warns(BoundWarning, match=r"\[3\] lie beyond the bound of 1.5"):
-        in_fold = fit(rows, score_bound=1.5)
-    assert in_fold.scores_[3] == 1.5
-    assert in_fold.unbounded_.tolist() == [False, False, False, True]
-    assert_allclose(in_fold.scores_[:3], free.scores_[:3], atol=1e-12)
-    assert_allclose(in_fold.covariance_[:3, :3], free.covariance_[:3, :3], atol=1e-12)
-    assert in_fold.conf_int().loc[3].tolist() == [1.5, np.inf]
+        bounded = fit(rows, score_bound=1.5)
+    assert bounded.scores_[3] == 1.5
+    assert bounded.unbounded_.tolist() == [False, False, False, True]
+    assert_allclose(bounded.scores_[:3], free.scores_[:3], atol=1e-12)
+    assert_allclose(bounded.covariance_[:3, :3], free.covariance_[:3, :3], atol=1e-12)
+    assert bounded.conf_int().loc[3].tolist() == [1.5, np.inf]
 
 
 # ------------------------------------------------------------------------ at infinity

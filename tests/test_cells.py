@@ -61,9 +61,9 @@ def said_by(anchor):
 
 
 def assert_same(mine, theirs, rtol=1e-8):
-    (anchor, message, numbers), (other, also_said, reference) = mine, theirs
+    (anchor, messages, numbers), (other, also_said, reference) = mine, theirs
     assert (anchor is None) == (other is None)
-    assert message == also_said
+    assert messages == also_said
     assert list(numbers) == list(reference)
     for name, values in numbers.items():
         expected = reference[name]
@@ -182,11 +182,11 @@ def few_levels(seed):
 
 @pytest.mark.parametrize("seed", [1, 3, 4, 5])
 def test_features_that_repeat(seed, rows_alone, monkeypatch):
-    inputs, settings = few_levels(seed)
+    table, settings = few_levels(seed)
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
-    mine = outcome(*inputs, **settings)
+    mine = outcome(*table, **settings)
     assert mine[0] is not None and mine[0]._inference.cells.cell is not None
     rows_alone()
-    theirs = outcome(*inputs, **settings)
+    theirs = outcome(*table, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs, rtol=1e-9)

@@ -135,8 +135,8 @@ def test_whole_numbers_read_as_importance_are_told_once():
     X, y, n, _ = counted(item_effects=0.0)
     anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0)
     result = said(lambda: anchor.fit(X, y, sample_weight=n))
-    (message,) = (one for one in result if type(one) is CountWarning)
-    assert "weights to frequency" in str(message)
+    (warning,) = (one for one in result if type(one) is CountWarning)
+    assert "weights to frequency" in str(warning)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,9 @@ def documented():
                 ours = method.__module__.startswith("skanchor") and part[0] != "_"
                 if named and ours:
                     seen.setdefault(method, (method.__qualname__, dict(named)))
-    return [pytest.param(item, of, id=name) for item, (name, of) in seen.items()]
+    return [
+        pytest.param(function, of, id=name) for function, (name, of) in seen.items()
+    ]
 
 
 @pytest.mark.parametrize(("found", "named"), documented())
@@ -41,8 +43,8 @@ def test_defaults_are_as_documented(found, named):
     for name, text in named.items():
         if name in reference:
             default = reference[name].default
-            message = str if text == "str" else ast.literal_eval(text)
-            assert message == default, (name, text, default)
+            documented_default = str if text == "str" else ast.literal_eval(text)
+            assert documented_default == default, (name, text, default)
 
 
 def test_most_of_what_is_public_names_defaults():

@@ -187,8 +187,8 @@ def test_an_odd_table_is_warned_of_alike(case, road):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         take(road, make())
-    message = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
-    assert pd.Series(message).str.contains(statement).sum() == 1
+    messages = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
+    assert pd.Series(messages).str.contains(statement).sum() == 1
 
 
 GOOD = {
@@ -275,13 +275,13 @@ def test_folds_as_lists_say_which_rows_they_number(kind):
     anchor = AnchorPipeline(cv=plan, **settings)
     if kind == "pipeline":
         anchor.set_params(new_models=[])
-    inputs = anchor if kind == "pipeline" else AnchorHistory(anchor)
+    estimator = anchor if kind == "pipeline" else AnchorHistory(anchor)
     with pytest.raises(ValueError, match=statement):
-        inputs.fit(X, y, table["w"])
+        estimator.fit(X, y, table["w"])
     # Without counts nothing is said of them.
-    inputs = AnchorPipeline(cv=plan_of(np.arange(9) % 3), new_models=[])
+    estimator = AnchorPipeline(cv=plan_of(np.arange(9) % 3), new_models=[])
     with pytest.raises(ValueError, match=r"all rows not held out\.$"):
-        inputs.fit(X, y)
+        estimator.fit(X, y)
 
 
 @pytest.mark.parametrize("cv", [3, "lists"])
@@ -299,9 +299,9 @@ def test_a_history_numbers_rows_as_the_pipeline_does(cv, counted):
         item_effects=None,
         random_state=0,
     )
-    remaining = AnchorHistory(anchor).fit(X, y, weight)
+    fitted = AnchorHistory(anchor).fit(X, y, weight)
     whole = anchor.set_params(new_models=[]).fit(X, y, weight)
-    for one, other in zip(whole.fold_plan_, remaining.fold_plan_, strict=True):
+    for one, other in zip(whole.fold_plan_, fitted.fold_plan_, strict=True):
         for mine, theirs in zip(one, other, strict=True):
             assert all(map(np.array_equal, mine, theirs))
     assert len(whole.influence_) == n_rows

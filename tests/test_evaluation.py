@@ -52,8 +52,8 @@ def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
         fit = clone(anchor).set_params(new_models=[model])
         fit.fit(data.X.iloc[left], data.y[left])
         assert row["score"] == pytest.approx(fit.scores_[model], abs=1e-12)
-        of_source = fit.result_.all_scores.drop(model)
-        assert row["fitted_rank"] == 1 + (of_source > fit.scores_[model]).sum()
+        other_scores = fit.result_.all_scores.drop(model)
+        assert row["fitted_rank"] == 1 + (other_scores > fit.scores_[model]).sum()
         remaining = votes & ~met
         reference = BTLRegressor().fit(data.X[remaining], data.y[remaining]).scores_
         assert row["rank"] == 1 + (reference > fit.scores_[model]).sum()

@@ -53,18 +53,18 @@ def fits(request, tmp_path_factory):
     both = [
         tuple(
             np.concatenate([old_at[mine], new_at[theirs]])
-            for mine, theirs in zip(old, is_new_row, strict=True)
+            for mine, theirs in zip(old, new_rows, strict=True)
         )
-        for old, is_new_row in zip(anchor.cv, plan, strict=True)
+        for old, new_rows in zip(anchor.cv, plan, strict=True)
     ]
     AnchorHistory(anchor).fit(table[~new], y[~new]).save(path.with_name("anchor"))
     history = AnchorHistory.load(path.with_name("anchor"))
-    is_new_row = (table[new], y[new])
+    new_rows = (table[new], y[new])
     return SimpleNamespace(
         pipeline=clone(anchor).set_params(cv=both).fit(table, y),
         without=AnchorPipeline(cv=both).fit(X, y),
-        placed=history.place(*is_new_row, cv=plan),
-        by_batches=by_batches.place(*is_new_row, cv=plan),
+        placed=history.place(*new_rows, cv=plan),
+        by_batches=by_batches.place(*new_rows, cv=plan),
     )
 
 

@@ -197,16 +197,16 @@ def test_a_history_is_not_kept_with_style(table):
 def test_diagnostics_tell_the_coefficients_of_style(table):
     data, y, coef = table
     anchor = pipeline(item_effects=None).fit(data.X, y)
-    message = anchor.result_.diagnostics.style
-    assert message.index.tolist() == FEATURES
-    assert_allclose(message["coefficient"], anchor.human_bias_.coef_)
-    assert (abs(message["coefficient"] - coef) < 4 * message["standard_error"]).all()
+    style = anchor.result_.diagnostics.style
+    assert style.index.tolist() == FEATURES
+    assert_allclose(style["coefficient"], anchor.human_bias_.coef_)
+    assert (abs(style["coefficient"] - coef) < 4 * style["standard_error"]).all()
     # With judges errors are a little smaller than by votes alone.
     X, outcomes = votes(data, y)
     _, D = design(X)
     p = BTLRegressor(bias="linear").fit(X, outcomes).predict_proba(X)[:, 1]
     alone = np.linalg.inv(D.T @ (D * (p * (1 - p))[:, None]))
-    ratio = message["standard_error"] / np.sqrt(np.diag(alone))[-3:]
+    ratio = style["standard_error"] / np.sqrt(np.diag(alone))[-3:]
     assert ((ratio > 0.8) & (ratio < 1.05)).all()
     shares = anchor.result_.diagnostics.historical["residual_share"]
     assert ((shares > 0.3) & (shares < 1)).all()
@@ -219,8 +219,8 @@ def test_style_that_tells_models_apart_is_warned_of(table):
     rng = np.random.default_rng(0)
     for side in "ab":
         # One model alone writes in a way of its own.
-        of_source = (X[f"model_{side}"] == names[0]).to_numpy(float)
-        X[f"x1_{side}"] = of_source + 0.02 * rng.normal(size=len(X))
+        is_first_model = (X[f"model_{side}"] == names[0]).to_numpy(float)
+        X[f"x1_{side}"] = is_first_model + 0.02 * rng.normal(size=len(X))
     with pytest.warns(Warning, match=r"Historical model .* of the information on it"):
         pipeline(item_effects=None).fit(X, y)
 

@@ -73,8 +73,8 @@ def test_limits_on_log_scale_hold_for_a_scaled_target(rng, truth, z):
     T = truth * np.exp(rng.normal(size=n) / z) + spread * rng.normal(size=n)
     error = np.hypot(T / z, spread)
     low, high = log_limits(T, error, z)
-    in_fold = np.mean((low <= truth) & (truth <= high))
-    assert abs(in_fold - 0.95) < 0.006
+    coverage = np.mean((low <= truth) & (truth <= high))
+    assert abs(coverage - 0.95) < 0.006
     missed = [np.mean(high < truth), np.mean(low > truth)]
     assert max(missed) < 0.03
     # What lies too near zero is missed far more often by symmetric ones.

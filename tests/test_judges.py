@@ -175,8 +175,8 @@ def test_coefficients_of_feature_maps_and_of_other_learners():
     assert result.loc["judge-1"].notna().all() and result.loc["judge-2"].isna().all()
     only = JudgeCalibrator(BoostedBias(max_rounds=2)).fit(battles, y)
     assert only.coefficients_.shape == (2, 0)
-    of_source = JudgeCalibrator(Spanned()).fit(battles, y)
-    assert of_source.coefficients_.shape == (2, 0)
+    spanned = JudgeCalibrator(Spanned()).fit(battles, y)
+    assert spanned.coefficients_.shape == (2, 0)
     bare = JudgeCalibrator().fit(scored(X.drop(columns=FEATURES), y), y)
     assert bare.coefficients_.shape == (2, 0) and len(bare.features_) == 0
     assert not hasattr(JudgeCalibrator(), "coefficients_")

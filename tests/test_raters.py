@@ -48,13 +48,13 @@ def added(values, prompts, raters):
     def squares(names):
         total = np.zeros((values.shape[1],) * 2)
         for name in set(names):
-            of_source = values[[item == name for item in names]].sum(axis=0)
-            total += np.outer(of_source, of_source)
+            of_group = values[[one == name for one in names]].sum(axis=0)
+            total += np.outer(of_group, of_group)
         return total
 
     both = list(zip(prompts, raters, strict=True))
-    of_source, vectors = np.linalg.eigh(squares(list(raters)) - squares(both))
-    return vectors @ np.diag(of_source.clip(0.0)) @ vectors.T
+    eigenvalues, vectors = np.linalg.eigh(squares(list(raters)) - squares(both))
+    return vectors @ np.diag(eigenvalues.clip(0.0)) @ vectors.T
 
 
 @pytest.mark.filterwarnings("ignore:.* copies of earlier ones")

@@ -85,10 +85,10 @@ def test_names_of_contexts_and_the_order_of_rows_change_nothing(table, fitted):
 def apart(X, y, plan, kind):
     """Rows of one context, and what of a plan they are."""
     rows = np.flatnonzero((X["kind"] == kind).to_numpy())
-    of_source = [
+    fits = [
         tuple(np.flatnonzero(np.isin(rows, part)) for part in pair) for pair in plan
     ]
-    return X.iloc[rows], np.asarray(y)[rows], of_source
+    return X.iloc[rows], np.asarray(y)[rows], fits
 
 
 @pytest.mark.parametrize("historical_fit", ["two-step", "joint"])
@@ -168,12 +168,12 @@ def test_a_mix_is_a_linear_map_of_the_scores_by_context(fitted):
 
 
 def test_a_mix_can_be_asked_for(table, fitted):
-    requested = anchor(context_mix={"chat": 0.25, "code": 0.75}).fit(*table)
+    with_mix = anchor(context_mix={"chat": 0.25, "code": 0.75}).fit(*table)
     want = fitted.result_.under({"chat": 0.25, "code": 0.75})
-    assert_allclose(requested.result_.covariances, want.covariances)
-    assert requested.result_.mix == {"chat": 0.25, "code": 0.75}
-    assert "kind; the scores mix 0.25 chat, 0.75 code" in str(requested.result_)
-    assert "kind" not in requested.result_.inputs.ignored
+    assert_allclose(with_mix.result_.covariances, want.covariances)
+    assert with_mix.result_.mix == {"chat": 0.25, "code": 0.75}
+    assert "kind; the scores mix 0.25 chat, 0.75 code" in str(with_mix.result_)
+    assert "kind" not in with_mix.result_.inputs.ignored
 
 
 def test_deviations_of_judges_add_up_over_contexts(table):
@@ -193,13 +193,13 @@ def test_deviations_of_judges_add_up_over_contexts(table):
             np.add.at(exposure[m], items.model[side[rows]], sign * seen)
             np.add.at(by_item[m], side[rows], sign * seen)
     alike = np.einsum("mit,mn,niu->tu", exposure, covariance, exposure)
-    of_source = np.einsum("mit,mn,niu->tu", by_item, covariance, by_item)
-    message = debiaser.solution_.weights.item_covariance
-    assert_allclose(message, alike, rtol=1e-6, atol=1e-9)
+    expected = np.einsum("mit,mn,niu->tu", by_item, covariance, by_item)
+    reported = debiaser.solution_.weights.item_covariance
+    assert_allclose(reported, alike, rtol=1e-6, atol=1e-9)
     # A mean over contexts does not average out what a judge makes of a model.
     new = reference.is_new
-    assert message[np.ix_(new, new)].mean() > 0.9 * np.diag(message)[new].mean()
-    assert of_source[np.ix_(new, new)].mean() < 0.6 * np.diag(of_source)[new].mean()
+    assert reported[np.ix_(new, new)].mean() > 0.9 * np.diag(reported)[new].mean()
+    assert expected[np.ix_(new, new)].mean() < 0.6 * np.diag(expected)[new].mean()
 
 
 # ------------------------------------------------------------------------- what is seen

@@ -84,10 +84,10 @@ def test_counts_are_told_by_source_and_kind():
     for ties, words in (("half", "half a win"), ("drop", "left out")):
         anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties=ties)
         quiet(anchor.fit, X, y)
-        message = str(anchor.result_.inputs)
+        text = str(anchor.result_.inputs)
         n_ties = int((y.str.startswith("tie")).sum())
-        assert f"Ties: {n_ties} rows ({bad.sum()} of them both bad)" in message
-        assert words in message
+        assert f"Ties: {n_ties} rows ({bad.sum()} of them both bad)" in text
+        assert words in text
         table = anchor.result_.diagnostics.ties
         for source, row in table.iterrows():
             mine = (X.judge == source).to_numpy()

@@ -68,10 +68,10 @@ def both(table, columns=PLAIN, weight=None, groups=None, **settings):
     weight = None if weight is None else weight[: len(y)]
     both = {k: v for k, v in settings.items() if k in ("weights", "ties")}
     only = {k: v for k, v in settings.items() if k == "historical_fit"}
-    of_source = {k: v for k, v in settings.items() if k not in both | only}
-    anchor = AnchorPipeline(BTLRegressor(**of_source), new_models=[], **both, **only)
+    of_votes = {k: v for k, v in settings.items() if k not in both | only}
+    anchor = AnchorPipeline(BTLRegressor(**of_votes), new_models=[], **both, **only)
     anchor.fit(X, y, sample_weight=weight, groups=groups)
-    btl = BTLRegressor(**of_source, **both).fit(
+    btl = BTLRegressor(**of_votes, **both).fit(
         X, y, sample_weight=weight, groups=groups
     )
     return anchor, btl, X, y

@@ -59,19 +59,19 @@ def names_labels(message):
 
 def test_a_warning_has_a_code_and_names_its_subject():
     constructed = [(where, call) for where, call in calls() if is_warning(call)]
-    message = [(where, call) for where, call in calls() if is_told_of_data(call)]
-    assert len(constructed) + len(message) > 40
+    data_warnings = [(where, call) for where, call in calls() if is_told_of_data(call)]
+    assert len(constructed) + len(data_warnings) > 40
     for where, call in constructed:
-        inputs = {keyword.arg: keyword.value for keyword in call.keywords}
-        assert "code" in inputs, where
+        arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+        assert "code" in arguments, where
         codes = [
             node.value
-            for node in ast.walk(inputs["code"])
+            for node in ast.walk(arguments["code"])
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         ]
         assert all(CODE.fullmatch(code) for code in codes), where
-        assert "subject" in inputs or not any(map(names_labels, call.args)), where
-    for where, call in message:
+        assert "subject" in arguments or not any(map(names_labels, call.args)), where
+    for where, call in data_warnings:
         code = call.args[0]
         assert not isinstance(code, ast.Constant) or CODE.fullmatch(code.value), where
 

@@ -39,8 +39,8 @@ def score_of(X, wins, theta):
     """Root of the sum of soft wins less sigma(t - theta_J)."""
     first = (X["model_a"] == NEW).to_numpy()
     other = X["model_b"].where(first, X["model_a"]).map(theta).to_numpy(float)
-    of_source = np.where(first, wins, 1.0 - wins)
-    return brentq(lambda t: np.sum(of_source - expit(t - other)), -15, 15, xtol=1e-12)
+    points = np.where(first, wins, 1.0 - wins)
+    return brentq(lambda t: np.sum(points - expit(t - other)), -15, 15, xtol=1e-12)
 
 
 def parts(X):

@@ -83,11 +83,11 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
 
 def test_counts_of_added_rows_mean_what_the_flag_says(run, file, battles, tmp_path):
     frame = load_demo().frame
-    is_new_row = frame[(frame[["model_a", "model_b"]] == NEW).any(axis=1)]
-    count = np.arange(len(is_new_row)) % 3 + 1
+    new_rows = frame[(frame[["model_a", "model_b"]] == NEW).any(axis=1)]
+    count = np.arange(len(new_rows)) % 3 + 1
     rows, listed, weighed = (tmp_path / f"{k}.csv" for k in ("rows", "listed", "known"))
-    is_new_row.assign(count=count).to_csv(rows, index=False)
-    is_new_row.iloc[np.repeat(np.arange(len(is_new_row)), count)].to_csv(
+    new_rows.assign(count=count).to_csv(rows, index=False)
+    new_rows.iloc[np.repeat(np.arange(len(new_rows)), count)].to_csv(
         listed, index=False
     )
 
@@ -132,11 +132,11 @@ def test_an_update_beside_another_one_loses_neither(tmp_path):
         )
         for _ in range(2)
     ]
-    message = [run.communicate()[1] for run in runs]
+    errors = [run.communicate()[1] for run in runs]
     codes = [run.returncode for run in runs]
-    assert 0 in codes and set(codes) <= {0, 2}, message
+    assert 0 in codes and set(codes) <= {0, 2}, errors
     if 2 in codes:
-        assert "is being replaced by another process" in message[codes.index(2)]
+        assert "is being replaced by another process" in errors[codes.index(2)]
     rows = AnchorHistory.load(path).state_.facts["rows"]
     assert rows == len(old) + 50 * codes.count(0)
     assert {item.name for item in tmp_path.iterdir()} == {"history", "added.csv"}

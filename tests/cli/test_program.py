@@ -66,7 +66,7 @@ PYTHON_ONLY = ("simulation", "baselines", "_battles/table.py", "features", "data
 
 def test_messages_speak_of_settings_as_flags_have_them():
     """No message that a command prints has a parameter as Python writes it."""
-    package, message = Path(skanchor.__file__).parent, {}
+    package, strings = Path(skanchor.__file__).parent, {}
     for path in package.rglob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
         docs = {node.value for node in nodes if isinstance(node, ast.Expr)}
@@ -81,8 +81,8 @@ def test_messages_speak_of_settings_as_flags_have_them():
                and "SourceKFold" not in text and " \n" not in text]  # fmt: skip
         name = path.relative_to(package).as_posix()
         if bad and not any(part in name for part in PYTHON_ONLY):
-            message[name] = bad
-    assert message == {}
+            strings[name] = bad
+    assert strings == {}
 
 
 def test_interrupt(run, monkeypatch):
@@ -121,8 +121,8 @@ def test_a_signal_ends_workers_and_all():
     # Ends when no process holds the pipe any more; the limit is for a hang alone.
     out, err = program.communicate(timeout=600)
     # The tracker of joblib's pool, another process, may say what it has cleaned up.
-    message = [line for line in err.splitlines() if not TRACKER.search(line)]
-    assert (out, message) == (b"", [b"skanchor: interrupted"])
+    lines = [line for line in err.splitlines() if not TRACKER.search(line)]
+    assert (out, lines) == (b"", [b"skanchor: interrupted"])
     assert program.returncode == 128 + signal.SIGHUP
 
 

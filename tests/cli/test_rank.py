@@ -181,15 +181,15 @@ def test_names_print_harmlessly(run, battles, tmp_path):
     assert r"ivory\x1b[31m\u202e-lynx\r" in out
     odd = tmp_path / "b\x1b[31m.csv"
     frame.assign(winner=red).to_csv(odd, index=False)
-    message = [
+    printed = [
         *run("rank", path, *FAST, "--features", red)[2],
         *run("rank", path, *FAST, "--new", red, f"no{red}")[2],
         *run("rank", odd)[2],
         *run("rank", red)[2],
         *run("rank", "--demo", red)[2],
     ]
-    assert len(message) == 5
-    assert all(line.isprintable() for line in (*out.splitlines(), *message))
+    assert len(printed) == 5
+    assert all(line.isprintable() for line in (*out.splitlines(), *printed))
     with pytest.raises(BattlesError) as raised:
         AnchorPipeline(new_models=[red]).fit(*split_battles(frame.replace(red, "x")))
     assert str(raised.value).isprintable()
@@ -270,11 +270,11 @@ def test_text_columns(run, battles, tmp_path):
     flags = ["--features", "words", "--text-columns"]
     code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
     assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
-    for inputs, cause in [
+    for given_flags, cause in [
         ("text a", "takes pairs"),
         ("x,y", "no columns of texts x and y"),
     ]:
-        code, _, err = run("rank", path, *flags, inputs)
+        code, _, err = run("rank", path, *flags, given_flags)
         assert code == 2 and cause in err[0]
 
 

@@ -123,8 +123,8 @@ def test_disagreement_equals_dense_algebra():
     for i, (_, row) in enumerate(result.iterrows()):
         fixed = null_space(dense.targets()[:, [i]].T)
         G = dense.gradient(v) @ fixed
-        of_source = (dense.a == i).astype(float) - (dense.b == i)
-        T = of_source[:, None] * (dense.m[:, None] == np.arange(len(slope)))
+        sign = (dense.a == i).astype(float) - (dense.b == i)
+        T = sign[:, None] * (dense.m[:, None] == np.arange(len(slope)))
         cross = G.T @ (T * curvature[:, None])
         taken = np.linalg.pinv(G.T @ (G * curvature[:, None]), hermitian=True) @ cross
         information = T.T @ (T * curvature[:, None]) - cross.T @ taken
@@ -165,15 +165,15 @@ def test_laws(item_effects):
 
 
 def test_silent_where_nothing_is_wrong():
-    message = 0
+    n_told = 0
     for seed in range(15):
         data = simulate_battles(n_historical=4000, new_score=1.0, random_state=seed)
         result = look(data)
-        message += (result.changes["p_adjusted"] < 0.01).any()
-        message += (result.models["scale"] > 1.0).any()
-        message += (result.curvature["p_adjusted"] < 0.01).any()
+        n_told += (result.changes["p_adjusted"] < 0.01).any()
+        n_told += (result.models["scale"] > 1.0).any()
+        n_told += (result.curvature["p_adjusted"] < 0.01).any()
     # Each has odds of one in a hundred.
-    assert message <= 2
+    assert n_told <= 2
 
 
 def test_judges_that_change_are_named():
@@ -233,8 +233,8 @@ def test_disagreement_is_told_and_widens_the_interval():
     bare = np.sqrt(np.sum(anchor.influence_[:, anchor.models_ == NEW] ** 2))
     assert_allclose(anchor.standard_errors_[NEW], row["scale"] * bare)
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
-    message = [str(f) for f in diagnostics.findings() if f.code == "disagreement"]
-    assert len(message) == 1 and "more than about any old model" in message[0]
+    messages = [str(f) for f in diagnostics.findings() if f.code == "disagreement"]
+    assert len(messages) == 1 and "more than about any old model" in messages[0]
     text = " ".join(ranking(Facts(anchor)).to_text().split())
     assert "Judges disagree about 'new-model'" in text
 

@@ -139,8 +139,8 @@ def test_a_ridge_that_shortens_intervals_is_told(how):
     )
     shares = [a.result_.diagnostics.ridge_share for a in (plain, light, heavy)]
     assert shares[0] == 1.0 and 0.9 < shares[1] < 1.0 and shares[2] < 0.85
-    message = ["ridge" in repr(a.result_.diagnostics) for a in (plain, light, heavy)]
-    assert message == [False, False, True]
+    is_warned = ["ridge" in repr(a.result_.diagnostics) for a in (plain, light, heavy)]
+    assert is_warned == [False, False, True]
     # As it says: the error is too short by about that share.
     error = [a.standard_errors_["new-model"] for a in (plain, heavy)]
     assert error[1] / error[0] == pytest.approx(shares[2], abs=0.1)

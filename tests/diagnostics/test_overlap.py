@@ -11,14 +11,16 @@ from skanchor import Comparisons
 from skanchor._diagnostics.sums import feature_overlap, historical_features
 
 
-def battles(old, is_new_row, side="a"):
+def battles(old, new_features, side="a"):
     """Rows of a judge: pairs of features between old models, and of arrivals.
 
     The new model stands on ``side``.
     """
-    old, is_new_row = np.atleast_3d(old), np.atleast_3d(is_new_row)
-    n, new = len(old), np.repeat([False, True], [len(old), len(is_new_row)])
-    values = np.concatenate([old, is_new_row if side == "a" else is_new_row[:, ::-1]])
+    old, new_features = np.atleast_3d(old), np.atleast_3d(new_features)
+    n, new = len(old), np.repeat([False, True], [len(old), len(new_features)])
+    values = np.concatenate(
+        [old, new_features if side == "a" else new_features[:, ::-1]]
+    )
     first = np.where(new & (side == "a"), "new", "x")
     second = np.where(new & (side == "b"), "new", "y")
     assert len(values) == len(new) >= n
@@ -44,8 +46,8 @@ OLD = [[0.5, -0.5], [0.0, 1.0], [1.0, 0.0]]
 def test_shares_by_hand(side):
     # The new model's contrasts are 0.9 and 0.1, 0.5 on average; one feature of four
     # responses, three of the new model's own, lies outside [-0.5, 1].
-    is_new_row = [[0.9, 0.0], [0.1, 0.0], [1.5, 1.0], [1.2, 0.7]]
-    result = overlap(battles(OLD, is_new_row, side))
+    new = [[0.9, 0.0], [0.1, 0.0], [1.5, 1.0], [1.2, 0.7]]
+    result = overlap(battles(OLD, new, side))
     s = 0.5
     assert_allclose(result["outside_features"], 0.5)
     assert_allclose(result["effective_share"], np.cosh(s) ** 2 / np.cosh(2 * s))
@@ -67,9 +69,9 @@ def test_two_normals_of_one_covariance(distance, rng):
     n, root = 60_000, np.array([[1.0, 0.0, 0.0], [0.5, 0.8, 0.0], [0.2, -0.3, 1.5]])
     step = root @ (distance * np.array([0.6, 0.0, 0.8]))
     contrasts = rng.normal(size=(n, 3)) @ root.T, rng.normal(size=(n, 3)) @ root.T
-    old, is_new_row = (
+    old, new = (
         np.stack([c / 2, -c / 2], axis=1) for c in (contrasts[0], contrasts[1] + step)
     )
-    result = overlap(battles(old, is_new_row))
+    result = overlap(battles(old, new))
     assert_allclose(result["effective_share"], np.exp(-(distance**2)), rtol=0.05)
     assert result["outside_features"] < 0.001

@@ -169,9 +169,9 @@ def liked(n_features=0):
     rng = np.random.default_rng(0)
     names = sorted({*frame["model_a"], *frame["model_b"]})
     for k in range(n_features):
-        of_source = dict(zip(names, rng.normal(size=len(names)), strict=True))
+        liking = dict(zip(names, rng.normal(size=len(names)), strict=True))
         for side in "ab":
-            frame[f"z{k}_{side}"] = frame[f"model_{side}"].map(of_source)
+            frame[f"z{k}_{side}"] = frame[f"model_{side}"].map(liking)
     return frame
 
 

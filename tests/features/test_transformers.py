@@ -74,10 +74,10 @@ def test_text_columns_become_feature_columns(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_set_output(transformer, kind, output):
     table = KINDS[kind](TABLE)
-    of_source = clone(transformer).set_output(transform=output)
-    result = of_source.fit_transform(table)
+    fitted = clone(transformer).set_output(transform=output)
+    result = fitted.fit_transform(table)
     assert isinstance(result, {"pandas": pd.DataFrame, "polars": pl.DataFrame}[output])
-    assert list(result.columns) == of_source.get_feature_names_out().tolist()
+    assert list(result.columns) == fitted.get_feature_names_out().tolist()
     assert result["model_a"].to_list() == ["x", "y", "z"]
 
 
@@ -98,17 +98,17 @@ def test_several_pairs():
 @pytest.mark.parametrize("transformer", [TRANSFORMERS[0], TRANSFORMERS[3]], ids=str)
 def test_one_column_of_texts(transformer):
     texts = TABLE["response_a"].tolist()
-    of_source = clone(transformer)
-    expected = of_source.fit_transform(texts)
-    assert expected.shape == (3, len(of_source.get_feature_names_out()))
+    fitted = clone(transformer)
+    expected = fitted.fit_transform(texts)
+    assert expected.shape == (3, len(fitted.get_feature_names_out()))
     for column in (
         np.array(texts), TABLE["response_a"], pl.Series(texts),
         pa.chunked_array([texts]), tuple(texts), iter(texts),
     ):  # fmt: skip
-        assert_allclose(of_source.transform(column), expected)
+        assert_allclose(fitted.transform(column), expected)
     mixed = ColumnTransformer([("text", clone(transformer), "response_a")])
     assert_allclose(mixed.fit_transform(TABLE), expected)
-    frame = of_source.set_output(transform="pandas").transform(TABLE["response_a"])
+    frame = fitted.set_output(transform="pandas").transform(TABLE["response_a"])
     assert_array_equal(frame.index, TABLE.index)
 
 
@@ -117,8 +117,8 @@ def test_swapped_sides_swap_columns(transformer):
     swapped = TABLE.rename(
         columns={"response_a": "response_b", "response_b": "response_a"}
     )
-    of_source = clone(transformer).fit(TABLE)
-    one, two = of_source.transform(TABLE), of_source.transform(swapped)
+    fitted = clone(transformer).fit(TABLE)
+    one, two = fitted.transform(TABLE), fitted.transform(swapped)
     for name in one.columns.difference(["model_a", "model_b", "topic"]):
         other = name[:-1] + {"a": "b", "b": "a"}[name[-1]]
         assert_allclose(two[other], one[name], atol=1e-12)
@@ -137,13 +137,13 @@ def test_embeddings_lie_in_the_unit_box(encoder):
     texts = [
         f"{a} {b}" for a in ("cats", "stocks", "tea") for b in ("rise", "fell", "so")
     ]
-    of_source = EmbeddingFeatures(encoder, n_components=3).fit(texts)
-    result = of_source.transform(texts)
+    fitted = EmbeddingFeatures(encoder, n_components=3).fit(texts)
+    result = fitted.transform(texts)
     assert result.shape == (9, 3)
     assert_allclose(result.min(axis=0), -1)
     assert_allclose(result.max(axis=0), 1)
-    assert np.abs(of_source.transform(["something else", ""])).max() <= 1
-    plain = clone(of_source).set_params(scale=False).fit_transform(texts)
+    assert np.abs(fitted.transform(["something else", ""])).max() <= 1
+    plain = clone(fitted).set_params(scale=False).fit_transform(texts)
     # Principal components: centred, uncorrelated, in falling order.
     covariance = plain.T @ plain
     assert_allclose(plain.mean(axis=0), 0, atol=1e-12)
@@ -162,9 +162,9 @@ def test_texts_not_rows_weigh_in_an_embedding():
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_texts_are_told_and_empty(kind):
     table = KINDS[kind](TABLE.assign(response_b=["two words", None, None]))
-    with pytest.warns(DataWarning, match="empty ones: 2 in response_b") as message:
+    with pytest.warns(DataWarning, match="empty ones: 2 in response_b") as records:
         result = clone(COUNTS).fit_transform(table)
-    assert len(message) == 1
+    assert len(records) == 1
     assert [float(value) for value in np.asarray(result["words_b"])] == [2, 0, 0]
 
 
@@ -219,11 +219,11 @@ def test_odd_encoders_are_refused():
 def test_unfitted_and_other_tables():
     with pytest.raises(NotFittedError):
         ResponseFeatures().transform(TABLE)
-    of_source = ResponseFeatures().fit(TABLE)
+    fitted = ResponseFeatures().fit(TABLE)
     with pytest.raises(BattlesError, match="Fitted on texts in response_a, response_b"):
-        of_source.transform(TABLE["response_a"])
+        fitted.transform(TABLE["response_a"])
     # Columns without texts may come and go.
-    assert "topic" not in of_source.transform(TABLE.drop(columns="topic"))
+    assert "topic" not in fitted.transform(TABLE.drop(columns="topic"))
 
 
 # --------------------------------------------------------------------- scikit-learn

@@ -35,8 +35,8 @@ def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypa
     data = simulate_battles(600, 200, n_models=4, n_judges=2, random_state=0)
     X, y = data.X.drop(columns=[c for c in data.X if c[0] == "x"]), np.asarray(data.y)
     is_new_row = X.eq("new-model").any(axis=1)
-    of_source = np.flatnonzero((X["judge"] == "judge-2") & ~is_new_row)
-    remaining = np.setdiff1d(np.arange(len(X)), of_source[1:])
+    old_rows_of_judge = np.flatnonzero((X["judge"] == "judge-2") & ~is_new_row)
+    remaining = np.setdiff1d(np.arange(len(X)), old_rows_of_judge[1:])
     # Nobody else places the new model: the judge with one old row is needed.
     X = X.iloc[remaining].assign(judge=X["judge"].mask(is_new_row, "judge-2"))
 

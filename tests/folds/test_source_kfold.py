@@ -52,8 +52,8 @@ def test_groups_by_name_and_by_array():
     groups = np.arange(len(data.y)) // 7
     X = data.X.assign(prompt_id=groups)
     named = list(SourceKFold(3, groups="prompt_id", random_state=0).split(X))
-    inputs = list(SourceKFold(3, random_state=0).split(X, groups=groups))
-    for (train, test), (_, again) in zip(named, inputs, strict=True):
+    by_array = list(SourceKFold(3, random_state=0).split(X, groups=groups))
+    for (train, test), (_, again) in zip(named, by_array, strict=True):
         assert_allclose(test, again)
         assert not set(groups[train]) & set(groups[test])
 

@@ -51,8 +51,8 @@ def _settled(fitted):
 
 
 def _also(case):
-    inputs = {"sample_weight": case.weight, "groups": case.groups}
-    return {name: value for name, value in inputs.items() if value is not None}
+    arguments = {"sample_weight": case.weight, "groups": case.groups}
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _consistent(case):

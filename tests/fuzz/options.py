@@ -88,17 +88,17 @@ FEW = {"btl", "calibrator", "new_models", "unseen"}
 
 def build(cls, rng, odd, seldom=0.4):
     """Build a random estimator of the class; ``odd`` is the share of odd values."""
-    inputs = {}
+    parameters = {}
     for name, values in VALUES[cls].items():
         if rng.random() < odd:
-            inputs[name] = ODD[int(rng.integers(len(ODD)))]
+            parameters[name] = ODD[int(rng.integers(len(ODD)))]
         elif rng.random() < seldom:
             value = values[int(rng.integers(len(values)))]
             if isinstance(value, type):
                 value = build(value, rng, odd)
-            inputs[name] = value
+            parameters[name] = value
     try:
-        return cls(**inputs)
+        return cls(**parameters)
     except TypeError as error:
         raise AssertionError(f"{cls.__name__} judges in its constructor") from error
 

@@ -99,8 +99,8 @@ def judged(call):
         except Hang as hang:
             return Verdict("FAULT hang", str(hang))
         except WrongAnswerError as fault:
-            message = [str(r.message) for r in records]
-            return Verdict("FAULT " + fault.args[0], str(fault.args[1:]), message)
+            messages = [str(r.message) for r in records]
+            return Verdict("FAULT " + fault.args[0], str(fault.args[1:]), messages)
         except Exception as error:
             ours = is_ours(error) and str(error).strip()
             if not ours:

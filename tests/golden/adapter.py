@@ -108,8 +108,8 @@ def pipeline(**settings):
 
 def fit(method, X, y, weight=None, groups="auto"):
     """A fitted method."""
-    inputs = {} if groups is None else {"groups": groups}
-    return method.fit(X, y, sample_weight=weight, **inputs)
+    arguments = {} if groups is None else {"groups": groups}
+    return method.fit(X, y, sample_weight=weight, **arguments)
 
 
 # --------------------------------------------------------------- numbers of a result

@@ -392,9 +392,9 @@ def fuzzed(seed):
     method = adapter.make(name, **settings)
     seeds = [p for p in method.get_params(deep=True) if p.endswith("random_state")]
     method.set_params(**dict.fromkeys(seeds, 0))
-    inputs = {"sample_weight": table.weight, "groups": table.groups}
-    inputs = {name: value for name, value in inputs.items() if value is not None}
-    return adapter.of_board(method.fit(table.X, table.y, **inputs))
+    arguments = {"sample_weight": table.weight, "groups": table.groups}
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    return adapter.of_board(method.fit(table.X, table.y, **arguments))
 
 
 two_step = {"historical_fit": "two-step", "item_effects": None}

@@ -54,11 +54,11 @@ def historical_gradients(chain, sample):
     np.add.at(by_model, X.right, -factor * residual)
     result = [by_model]
     for m in range(len(X.judges)):
-        of_source = np.where(X.judge == m, residual, 0.0)
-        result.append([of_source @ X.score_differences])
-        result.append(of_source @ (X.features_left - X.features_right))
+        residual_of_judge = np.where(X.judge == m, residual, 0.0)
+        result.append([residual_of_judge @ X.score_differences])
+        result.append(residual_of_judge @ (X.features_left - X.features_right))
         if X.position_effects is not None:
-            result.append([of_source @ X.order])
+            result.append([residual_of_judge @ X.order])
     return np.concatenate(result)
 
 
@@ -88,9 +88,9 @@ def test_it_is_the_minimum_of_the_loss_of_all_rows():
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_arrivals_move_nothing_of_the_history(alpha):
     sample = admitted()
-    inputs = stages(calibrator=JudgeCalibrator(bias=LinearBias(alpha=alpha)))
-    whole = fit_history(inputs, sample)
-    alone = fit_history(inputs, sample[~sample.X.involves_new])
+    unfitted = stages(calibrator=JudgeCalibrator(bias=LinearBias(alpha=alpha)))
+    whole = fit_history(unfitted, sample)
+    alone = fit_history(unfitted, sample[~sample.X.involves_new])
     old = ~sample.X.is_new
     assert_allclose(whole.X.scores[old], alone.X.scores[old], atol=1e-8)
     assert_allclose(whole.X.sensitivities, alone.X.sensitivities, atol=1e-8)
@@ -117,7 +117,7 @@ def test_the_pipeline_needs_fewer_votes():
 def test_a_learner_without_a_span_alternates_with_the_scores():
     data = simulate_battles(n_historical=2200, n_human=200, random_state=3)
     sample = admit_to_ranking(Sample.from_battles(data.X, data.y), None)
-    inputs = stages(calibrator=JudgeCalibrator(bias="boosted"))
-    chain = fit_stages(inputs, sample)
+    unfitted = stages(calibrator=JudgeCalibrator(bias="boosted"))
+    chain = fit_stages(unfitted, sample)
     result = historical_gradients(chain, sample)
     assert_allclose(result[: len(sample.X.models)][~sample.X.is_new], 0.0, atol=1e-4)

@@ -215,9 +215,11 @@ def test_few_prompts_of_new_rows_are_prompts_of_the_history():
     history, rows, outcomes = fitted(X, y, new)
     rows, outcomes = rows[:40], outcomes[:40]
     for prompts in (np.arange(40) // 4, np.where(np.arange(40) < 4, np.nan, 7.0)):
-        is_new_row = rows.assign(prompt_id=prompts)
-        result = said(lambda is_new_row=is_new_row: history.place(is_new_row, outcomes))
-        assert quiet(history.place, is_new_row, outcomes).diagnostics.grouped
+        with_prompts = rows.assign(prompt_id=prompts)
+        result = said(
+            lambda with_prompts=with_prompts: history.place(with_prompts, outcomes)
+        )
+        assert quiet(history.place, with_prompts, outcomes).diagnostics.grouped
         assert not any("independent" in str(one) for one in result)
 
 
@@ -343,13 +345,13 @@ def test_arrays_of_any_other_shape_or_kind_are_refused(grouped, tmp_path):
     path = tmp_path / "history"
     grouped[0].save(path)
     whole = read_archive(path)
-    for name, of_source in whole.arrays.items():
+    for name, array in whole.arrays.items():
         if name.endswith(".contrasts"):
             # Of however many rows.
             continue
-        kind = float if of_source.dtype == bool else bool
-        for other in (of_source[:-1], of_source[None], of_source.astype(kind)):
-            if other.shape != of_source.shape or other.dtype != of_source.dtype:
+        kind = float if array.dtype == bool else bool
+        for other in (array[:-1], array[None], array.astype(kind)):
+            if other.shape != array.shape or other.dtype != array.dtype:
                 write_archive(path, whole.header, whole.arrays | {name: other})
                 with pytest.raises(BattlesError, match=r"is no history that can be"):
                     AnchorHistory.load(path)
@@ -370,7 +372,7 @@ ODD = (None, -1, 10**30, "", [], {"list": []}, {"class": "Layout", "values": {}}
 @pytest.mark.filterwarnings("ignore")
 def test_a_header_with_anything_else_in_it_is_refused_or_read(simple, tmp_path):
     """No change of a header ends in another error, when it is read or used."""
-    path, (*_, history, is_new_row, outcomes) = tmp_path / "history", simple
+    path, (*_, history, new_rows, outcomes) = tmp_path / "history", simple
     history.save(path)
     whole, refused = read_archive(path), 0
     places = list(parts_of(whole.header))
@@ -383,7 +385,7 @@ def test_a_header_with_anything_else_in_it_is_refused_or_read(simple, tmp_path):
         inner[last] = ODD[number % len(ODD)]
         write_archive(path, header, whole.arrays)
         try:
-            AnchorHistory.load(path).place(is_new_row, outcomes)
+            AnchorHistory.load(path).place(new_rows, outcomes)
         except (BattlesError, ValueError):
             refused += 1
     assert refused > 70
@@ -445,9 +447,9 @@ def test_prompts_of_any_type_meet_again(kind, by_batches, tmp_path):
     # Of a column with gaps the file has "45.0", which as a text is another prompt.
     dtype = None if kind == "gaps" else {"prompt_id": str}
     texts = pd.read_csv(tmp_path / "rows.csv", dtype=dtype)
-    for inputs in (rows, pa.Table.from_pandas(rows), texts):
+    for as_table in (rows, pa.Table.from_pandas(rows), texts):
         seen = 0
-        placed = history.place(inputs, y[is_new_row])
+        placed = history.place(as_table, y[is_new_row])
         for number, (_, test) in enumerate(placed.fold_plan[0]):
             # A group of the history is in the fold that holds its other rows.
             for label in numbers[is_new_row][test].tolist():
@@ -493,13 +495,13 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_with_features_the_old_rows_are_needed_again(simple):
-    X, y, new, history, is_new_row, outcomes = simple
+    X, y, new, history, new_rows, outcomes = simple
     history = clone(history).fit(X[~is_late(X, new)], y[~is_late(X, new)])
-    votes = is_new_row[:40].assign(judge="human")
+    votes = new_rows[:40].assign(judge="human")
     with pytest.raises(BattlesError, match=r"fitted on all rows.* as past"):
         history.promote(new[0], votes, outcomes[:40])
     old = ~is_late(X, new)
-    more = pd.concat([is_new_row, votes], ignore_index=True)
+    more = pd.concat([new_rows, votes], ignore_index=True)
     results = np.concatenate([outcomes, outcomes[:40]])
     history.promote(new[0], more, results, past=(X[old], y[old]))
     assert history.updated_from_ == "rows"
@@ -612,18 +614,18 @@ def test_updates_from_counts_name_features_that_are_not_used():
 
 
 def test_changed_judges_are_refused(simple):
-    X, y, new, _, is_new_row, outcomes = simple
+    X, y, new, _, new_rows, outcomes = simple
     reference = {
         f"judge-{i}": judge_fingerprint(f"judge-{i}", "prompt") for i in (1, 2)
     }
     history, *_ = fitted(X, y, new, fingerprints=reference)
     other = reference | {"judge-2": judge_fingerprint("judge-2", "another prompt")}
     with pytest.raises(BattlesError, match=r"Judges \['judge-2'\] have changed"):
-        history.place(is_new_row, outcomes, fingerprints=other)
+        history.place(new_rows, outcomes, fingerprints=other)
     with pytest.warns(DataWarning, match=r"no fingerprint of judges \['judge-3'\]"):
-        history.place(is_new_row, outcomes, fingerprints=reference | {"judge-3": "x"})
+        history.place(new_rows, outcomes, fingerprints=reference | {"judge-3": "x"})
     with pytest.warns(DataWarning, match="fingerprints of judges .*, and none"):
-        history.place(is_new_row, outcomes)
+        history.place(new_rows, outcomes)
 
 
 def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
@@ -654,28 +656,28 @@ def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_arrivals_that_cannot_be_placed_are_refused(simple):
-    X, y, new, history, is_new_row, outcomes = simple
+    X, y, new, history, new_rows, outcomes = simple
     with pytest.raises(BattlesError, match="There is no new model"):
         history.place(X[~is_late(X, new)], y[~is_late(X, new)])
     with pytest.raises(BattlesError, match="has no comparison with a model of the"):
-        history.place(is_new_row.assign(judge="stranger"), outcomes)
+        history.place(new_rows.assign(judge="stranger"), outcomes)
     with pytest.raises(BattlesError, match=r"these rows lack \['x1'\]"):
-        history.place(is_new_row.drop(columns=["x1_a", "x1_b"]), outcomes)
+        history.place(new_rows.drop(columns=["x1_a", "x1_b"]), outcomes)
     with pytest.raises(BattlesError, match="fitted without groups"):
-        history.place(is_new_row, outcomes, groups=np.arange(len(is_new_row)))
+        history.place(new_rows, outcomes, groups=np.arange(len(new_rows)))
     with pytest.raises(ValueError, match=r"cv must have \[3\] folds"):
-        history.place(is_new_row, outcomes, cv=2)
+        history.place(new_rows, outcomes, cv=2)
 
 
 def test_rows_that_place_nobody_are_told(simple):
-    X, y, new, history, is_new_row, outcomes = simple
-    both = pd.concat([is_new_row, X[~is_late(X, new)][:7]])
+    X, y, new, history, new_rows, outcomes = simple
+    both = pd.concat([new_rows, X[~is_late(X, new)][:7]])
     with pytest.warns(DataWarning, match="Rows that compare historical models .*: 7"):
         history.place(both, np.concatenate([outcomes, y[~is_late(X, new)][:7]]))
     with pytest.warns(DataWarning, match=r"features \['x9'\] are not used"):
-        result = history.place(is_new_row.assign(x9_a=0.5, x9_b=0.25), outcomes)
-    assert_allclose(result.estimates, history.place(is_new_row, outcomes).estimates)
-    strange = is_new_row.copy()
+        result = history.place(new_rows.assign(x9_a=0.5, x9_b=0.25), outcomes)
+    assert_allclose(result.estimates, history.place(new_rows, outcomes).estimates)
+    strange = new_rows.copy()
     strange.iloc[-3:, strange.columns.get_loc("judge")] = "stranger"
     with pytest.warns(DataWarning, match=r"does not know the judges \['stranger'\]"):
         history.place(strange, outcomes)

@@ -82,13 +82,13 @@ def test_an_estimated_covariance_widens_the_interval(monkeypatch):
     learned = AnchorPipeline(cv=3, item_effects="random", random_state=0)
     learned.fit(data.X, data.y)
     set_covariance(monkeypatch, learned.item_covariance_)
-    inputs = AnchorPipeline(cv=3, item_effects="random", random_state=0)
-    inputs.fit(data.X, data.y)
-    assert_allclose(learned.scores_, inputs.scores_)
-    parts = learned.variance_["items"] / inputs.variance_["items"]
+    estimated = AnchorPipeline(cv=3, item_effects="random", random_state=0)
+    estimated.fit(data.X, data.y)
+    assert_allclose(learned.scores_, estimated.scores_)
+    parts = learned.variance_["items"] / estimated.variance_["items"]
     assert 1.05 < parts.iloc[0] < 3.0
     half = {}
-    for name, anchor in (("learned", learned), ("given", inputs)):
+    for name, anchor in (("learned", learned), ("given", estimated)):
         # Of symmetric intervals, as where the scale of the scores is known.
         low, high = replace(anchor.result_, scale_z=np.inf).conf_int().iloc[0]
         half[name] = (high - low) / 2.0 / anchor.standard_errors_.iloc[0]
@@ -139,10 +139,10 @@ def test_the_own_deviation_of_a_new_model_gives_the_error_of_the_scale(monkeypat
     anchor = AnchorPipeline(cv=2, item_effects="random", random_state=0)
     quiet(anchor.fit, X, data.y)
     solution, result = anchor.debiaser_.solution_, anchor.result_
-    of_source, errors = solution.own_item_variance, solution.item_errors
-    assert_allclose(of_source, np.einsum("mii->i", errors**2), rtol=1e-10)
+    variance, errors = solution.own_item_variance, solution.item_errors
+    assert_allclose(variance, np.einsum("mii->i", errors**2), rtol=1e-10)
     new = np.flatnonzero(result.is_new)[0]
     theta = result.all_scores.to_numpy()
     square = np.sum(theta[~result.is_new] ** 2)
-    expected = of_source[new] * (1.0 + 1.0 / 4.0 + theta[new] ** 2 / square)
+    expected = variance[new] * (1.0 + 1.0 / 4.0 + theta[new] ** 2 / square)
     assert_allclose(solution.weights.item_covariance[new, new], expected, rtol=0.1)

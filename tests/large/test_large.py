@@ -83,10 +83,10 @@ def apart(one, other):
     return max(scores.max(), np.abs(ratio - 1.0).max())
 
 
-def joined(plans, is_new_row):
+def joined(plans, new_plan):
     """Folds of old rows and of new ones after them."""
     result = []
-    for old, new in zip(plans, is_new_row, strict=True):
+    for old, new in zip(plans, new_plan, strict=True):
         n_old = sum(len(test) for _, test in old)
         pairs = zip(old, new, strict=True)
         result.append(
@@ -122,16 +122,14 @@ def memory_and_batches(folder, anchor, old, **settings):
 )
 def test_placed_is_fitted_is_larger_than_memory(name, prompts, tmp_path):
     """With groups, item effects, position effects and several new models."""
-    old, is_new_row = rows(prompts=prompts)
+    old, new_rows = rows(prompts=prompts)
     folder = in_folder(tmp_path / "rows", old.drop(columns=["times", "importance"]))
     anchor = AnchorPipeline(cv=5, random_state=0, **SETTINGS[name])
     large, same = memory_and_batches(folder, anchor, old, batch_rows=1000)
-    placed = large.place(battles(is_new_row), is_new_row["winner"])
+    placed = large.place(battles(new_rows), new_rows["winner"])
     memory = AnchorHistory(same).fit(battles(old), old["winner"])
-    expected = memory.place(
-        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
-    )
-    both = pd.concat([old, is_new_row], ignore_index=True)
+    expected = memory.place(battles(new_rows), new_rows["winner"], cv=placed.fold_plan)
+    both = pd.concat([old, new_rows], ignore_index=True)
     plans = joined(large.fold_plan_, placed.fold_plan)
     fitted = clone(anchor).set_params(cv=plans).fit(battles(both), both["winner"])
     assert apart(expected, fitted.result_) < 1e-6
@@ -150,22 +148,20 @@ def test_placed_is_fitted_is_larger_than_memory(name, prompts, tmp_path):
         return
     large.save(tmp_path / "history")
     again = AnchorHistory.load(tmp_path / "history")
-    again = again.place(battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan)
+    again = again.place(battles(new_rows), new_rows["winner"], cv=placed.fold_plan)
     assert_array_equal(again.estimates, placed.estimates)
 
 
 def test_without_features_counts_are_the_rows(tmp_path):
-    old, is_new_row = rows(features=False)
+    old, new_rows = rows(features=False)
     folder = in_folder(tmp_path / "rows", old[BARE])
     anchor = AnchorPipeline(cv=5, random_state=0)
     large, same = memory_and_batches(folder, anchor, old)
     # ``fold_plan_`` numbers the different rows, each as often as it occurs.
     listed = old[BARE].sort_values(BARE, kind="stable")
     memory = AnchorHistory(same).fit(listed[BARE[:-1]], listed["winner"])
-    placed = large.place(battles(is_new_row), is_new_row["winner"])
-    expected = memory.place(
-        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
-    )
+    placed = large.place(battles(new_rows), new_rows["winner"])
+    expected = memory.place(battles(new_rows), new_rows["winner"], cv=placed.fold_plan)
     assert apart(placed, expected) < 1e-6
     # Its rows are kept as counts, to which others can be added.
     assert large.state_.counts.counts.sum() == len(old)
@@ -175,7 +171,7 @@ def test_without_features_counts_are_the_rows(tmp_path):
 
 @pytest.mark.parametrize("features", [True, False])
 def test_ties_are_left_out(features, tmp_path):
-    old, is_new_row = rows(features=features)
+    old, new_rows = rows(features=features)
     tied = np.random.default_rng(1).random(len(old)) < 0.2
     old["winner"] = np.where(tied, 0.5, old["winner"])
     anchor = AnchorPipeline(cv=5, random_state=0, ties="drop")
@@ -183,15 +179,13 @@ def test_ties_are_left_out(features, tmp_path):
     large, same = memory_and_batches(folder, anchor, old)
     table = old if features else old.sort_values(BARE, kind="stable")
     memory = AnchorHistory(same).fit(battles(table), table["winner"])
-    placed = large.place(battles(is_new_row), is_new_row["winner"])
-    expected = memory.place(
-        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
-    )
+    placed = large.place(battles(new_rows), new_rows["winner"])
+    expected = memory.place(battles(new_rows), new_rows["winner"], cv=placed.fold_plan)
     assert apart(placed, expected) < (0.02 if features else 1e-6)
 
 
 def test_counts_are_equal_rows(tmp_path):
-    old, is_new_row = rows(features=False)
+    old, new_rows = rows(features=False)
     anchor = AnchorPipeline(cv=5, random_state=0, weights="frequency")
     folder = in_folder(tmp_path / "rows", old[[*BARE, "times"]])
     large, same = memory_and_batches(folder, anchor, old, sample_weight="times")
@@ -199,21 +193,19 @@ def test_counts_are_equal_rows(tmp_path):
     table = table.sort_values([*BARE, "times"], kind="stable")
     memory = AnchorHistory(same.set_params(weights="importance"))
     memory.fit(battles(table), table["winner"])
-    placed = large.place(battles(is_new_row), is_new_row["winner"])
-    expected = memory.place(
-        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
-    )
+    placed = large.place(battles(new_rows), new_rows["winner"])
+    expected = memory.place(battles(new_rows), new_rows["winner"], cv=placed.fold_plan)
     assert apart(placed, expected) < 1e-6
 
 
 def test_a_sample_decides_shapes_alone(tmp_path):
     """A fit that starts from few rows ends where that from all rows ends."""
-    old, is_new_row = rows(30_000)
+    old, new_rows = rows(30_000)
     data = ds.dataset(pa.Table.from_pandas(old.drop(columns=["times", "importance"])))
     anchor = AnchorPipeline(cv=10, random_state=0)
     whole, few = (fit_history(data, anchor, sample_rows=n) for n in (10**6, 300))
-    one = whole.place(battles(is_new_row), is_new_row["winner"])
-    other = few.place(battles(is_new_row), is_new_row["winner"], cv=one.fold_plan)
+    one = whole.place(battles(new_rows), new_rows["winner"])
+    other = few.place(battles(new_rows), new_rows["winner"], cv=one.fold_plan)
     assert apart(one, other) < 0.02
     # The dispersion, by which it is divided, is that of the sample.
     assert_allclose(
@@ -223,15 +215,13 @@ def test_a_sample_decides_shapes_alone(tmp_path):
 
 @pytest.mark.slow
 def test_a_million_rows_with_features(tmp_path):
-    old, is_new_row = rows(10**6)
+    old, new_rows = rows(10**6)
     data = ds.dataset(pa.Table.from_pandas(old.drop(columns=["times", "importance"])))
     anchor = AnchorPipeline(cv=10, random_state=0)
     large, same = memory_and_batches(data, anchor, old)
     memory = AnchorHistory(same).fit(battles(old), old["winner"])
-    placed = large.place(battles(is_new_row), is_new_row["winner"])
-    expected = memory.place(
-        battles(is_new_row), is_new_row["winner"], cv=placed.fold_plan
-    )
+    placed = large.place(battles(new_rows), new_rows["winner"])
+    expected = memory.place(battles(new_rows), new_rows["winner"], cv=placed.fold_plan)
     assert apart(placed, expected) < 1e-3
 
 
@@ -447,11 +437,11 @@ def test_what_it_cannot_do_is_refused():
     with pytest.raises(BattlesError, match="rows without features and groups"):
         table = tables[0].assign(w=1)
         fit_history([table], AnchorPipeline(weights="frequency"), sample_weight="w")
-    plain, inputs = old[BARE].assign(w=0.5), {"sample_weight": "w"}
+    plain, renames = old[BARE].assign(w=0.5), {"sample_weight": "w"}
     with pytest.raises(BattlesError, match="it needs frequency as weights"):
-        fit_history([plain], AnchorPipeline(), **inputs)
+        fit_history([plain], AnchorPipeline(), **renames)
     with pytest.raises(BattlesError, match="must be whole numbers"):
-        fit_history([plain], AnchorPipeline(weights="frequency"), **inputs)
+        fit_history([plain], AnchorPipeline(weights="frequency"), **renames)
 
 
 # -------------------------------------------------------------------- names and groups
@@ -497,7 +487,7 @@ def test_prompts_decide_by_default():
 
 
 def test_groups_lie_in_their_folds_in_any_order():
-    old, is_new_row = rows(3000, prompts=True)
+    old, new_rows = rows(3000, prompts=True)
     old = old[old["prompt_id"].notna()]
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
     first, second = (
@@ -505,11 +495,10 @@ def test_groups_lie_in_their_folds_in_any_order():
         for one in (old, old.sample(frac=1.0, random_state=1))
     )
     mine, theirs = (item.state_.fits.groups for item in (first, second))
-    for of_source, other in zip(mine, theirs, strict=True):
-        assert_array_equal(of_source.codes, other.codes)
+    for my_groups, other in zip(mine, theirs, strict=True):
+        assert_array_equal(my_groups.codes, other.codes)
     one, two = (
-        item.place(battles(is_new_row), is_new_row["winner"])
-        for item in (first, second)
+        item.place(battles(new_rows), new_rows["winner"]) for item in (first, second)
     )
     assert apart(one, two) < 1e-6
 

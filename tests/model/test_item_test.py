@@ -165,8 +165,8 @@ def test_what_the_verdicts_rule_out_has_the_level_that_it_names(n_judges, rng):
     root = np.sqrt(scale) * (np.eye(n) - 1 / n)
     same, slopes = np.array([information] * n_judges), np.ones(n_judges)
     # Shared by half, and by all judges; beside the rounding that Cholesky needs.
-    for kind, of_source in enumerate([0.5, 1e-9]):
-        matrix = of_source * np.eye(n_judges) + (1.0 - of_source) * np.ones(
+    for kind, share in enumerate([0.5, 1e-9]):
+        matrix = share * np.eye(n_judges) + (1.0 - share) * np.ones(
             (n_judges, n_judges)
         )
         shared = sd * np.linalg.cholesky(matrix)

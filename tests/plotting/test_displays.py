@@ -74,9 +74,9 @@ def test_they_draw_on_a_figure_or_on_given_axes(display, anchor):
     assert made.figure_ is first.figure and len(made.figure_.axes) >= 1
     made.figure_.draw_without_rendering()
     if many:
-        _, inputs = plt.subplots(1, len(made.ax_), squeeze=False)
-        again = display.from_estimator(anchor, ax=inputs)
-        assert again.ax_.tolist() == inputs.ravel().tolist()
+        _, axes = plt.subplots(1, len(made.ax_), squeeze=False)
+        again = display.from_estimator(anchor, ax=axes)
+        assert again.ax_.tolist() == axes.ravel().tolist()
         again.figure_.draw_without_rendering()
         with pytest.raises(ValueError, match="axes, got"):
             made.plot([])

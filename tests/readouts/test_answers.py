@@ -95,8 +95,8 @@ def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
     if "new_models" in settings:
         old = ~X[["model_a", "model_b"]].isin([FIRST, SECOND]).any(axis=1)
         X, y = X[old], y[old]
-    inputs = {"cv": 2, "item_effects": "random", "new_models": [FIRST, SECOND]}
-    anchor = AnchorPipeline(random_state=0, **inputs | settings).fit(X, y, **more)
+    parameters = {"cv": 2, "item_effects": "random", "new_models": [FIRST, SECOND]}
+    anchor = AnchorPipeline(random_state=0, **parameters | settings).fit(X, y, **more)
     for name, ask in answers(anchor, X, y, more).items():
         if name in refused:
             with pytest.raises(BattlesError, match=refused[name]):

@@ -97,8 +97,8 @@ def test_item_effects_are_those_of_the_fit(monkeypatch):
     gone = result.rows(NEW)
     with monkeypatch.context() as patch:
         set_covariance(patch, anchor.item_covariance_)
-        inputs = refit(anchor, X, y, gone.index)
-    assert_allclose(difference(inputs, opponent), row["after"], atol=1e-9)
+        again = refit(anchor, X, y, gone.index)
+    assert_allclose(difference(again, opponent), row["after"], atol=1e-9)
     assert len(gone) == row["k"]
 
 
@@ -149,11 +149,11 @@ def test_a_row_that_counts_several_can_go_in_part():
     settings = dict(item_effects=None, cv=3, random_state=0)
     few = AnchorPipeline(weights="frequency", **settings).fit(C, outcome, n)
     at = np.repeat(np.arange(len(C)), n)
-    L, item = C.iloc[at].reset_index(drop=True), outcome.iloc[at].to_numpy()
-    many = AnchorPipeline(**settings).fit(L, item)
+    L, listed_outcome = C.iloc[at].reset_index(drop=True), outcome.iloc[at].to_numpy()
+    many = AnchorPipeline(**settings).fit(L, listed_outcome)
     requested = dict(opponent="model-05", rows="arrival")
     result = few.fragility(C, outcome, sample_weight=n, **requested)
-    listed = many.fragility(L, item, **requested)
+    listed = many.fragility(L, listed_outcome, **requested)
     columns = ["difference", "first_order", "re_solved", "k", "after"]
     assert_allclose(result.table[columns], listed.table[columns], atol=1e-9)
     gone = result.rows(NEW)

@@ -78,12 +78,12 @@ def test_gains_are_the_mean_of_v_a_squared(name):
     gains, kinds = result.kinds.gains(w), result.kinds
     for m in result.judges:
         for model in np.array(result.models)[X.is_new]:
-            of_source, number = result.verdicts(model, m)
+            verdicts, number = result.verdicts(model, m)
             i = result.models.index(model)
             rows = (X.judge == m - 1) & used & ((X.left == i) | (X.right == i))
             assert times[rows].sum() == number.sum()
             total = weight[rows] @ a[rows] ** 2
-            assert_allclose(np.einsum("it,ij,jt->t", w, of_source, w), total, rtol=1e-8)
+            assert_allclose(np.einsum("it,ij,jt->t", w, verdicts, w), total, rtol=1e-8)
             if not X.features_left.shape[1]:
                 continue
             # With features a further row is the mean of those of its kind.
@@ -164,8 +164,8 @@ def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
         total = total + (z * (p * (1 - p))[:, None]).T @ z / len(eta) / 2
     # By the parameters of the judge's order and span, which no other row touches.
     layout, at = result.fit.layout, result.solution.information.at
-    of_source = np.r_[layout.position_effects.start + source, layout.span(source)]
-    places = np.searchsorted(at, of_source)
+    parameters = np.r_[layout.position_effects.start + source, layout.span(source)]
+    places = np.searchsorted(at, parameters)
     (unit, part) = (one_plan.kinds.information(one) for one_plan in (result, few))
     exact = total[1:, 1:]
     assert_allclose(unit[np.ix_(places, places)], exact, atol=1e-10)

@@ -28,9 +28,9 @@ SETTINGS = {
 
 
 def small(seed=0, n_new_models=1, **settings):
-    inputs = {"n_models": 6, "n_judges": 3, "n_new": 200, "item_sd": 0.3} | settings
+    arguments = {"n_models": 6, "n_judges": 3, "n_new": 200, "item_sd": 0.3} | settings
     return simulate_battles(
-        n_historical=1500, n_new_models=n_new_models, **inputs, random_state=seed
+        n_historical=1500, n_new_models=n_new_models, **arguments, random_state=seed
     )
 
 
@@ -42,7 +42,7 @@ def fit(X, y, **settings):
 def fits():
     data = small()
     return {
-        name: fit(data.X, data.y, **of_source) for name, of_source in SETTINGS.items()
+        name: fit(data.X, data.y, **settings) for name, settings in SETTINGS.items()
     }
 
 
@@ -51,8 +51,8 @@ def two():
     """A fit with two new models, one of which has a vote."""
     data = small(n_new_models=2)
     X = data.X.copy()
-    of_source = X.index[X["model_a"].str.startswith("new")]
-    X.loc[of_source[:30], "judge"] = "human"
+    new_rows = X.index[X["model_a"].str.startswith("new")]
+    X.loc[new_rows[:30], "judge"] = "human"
     names = ["new-model-1", "new-model-2"]
     return fit(X, data.y, item_effects="random", new_models=names)
 
@@ -161,9 +161,9 @@ def test_without_a_favour_all_is_as_it_was(two, kind):
         assert table.index.equals(reference.index)
         assert (table[["low", "high"]] == reference[["low", "high"]]).all(axis=None)
         ranks = two.rank_sets(method=method)
-        for model, of_source in table.groupby(level="model"):
-            assert set(of_source["rank_low"]) == {ranks.loc[model, "low"]}
-            assert set(of_source["rank_high"]) == {ranks.loc[model, "high"]}
+        for model, rows_of_model in table.groupby(level="model"):
+            assert set(rows_of_model["rank_low"]) == {ranks.loc[model, "low"]}
+            assert set(rows_of_model["rank_high"]) == {ranks.loc[model, "high"]}
 
 
 @pytest.mark.parametrize("name", ["default", "items", "paper"])

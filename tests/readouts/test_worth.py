@@ -53,8 +53,8 @@ def test_votes_do_what_the_verdicts_did(name):
             result.targets([(model, None)]),
             votes_like_verdicts(result, model),
         )
-        of_source, number = result.verdicts(model, result.sources.index(judge))
-        restored = variance(result, target, row["replaces"] * vote - of_source)
+        verdicts, number = result.verdicts(model, result.sources.index(judge))
+        restored = variance(result, target, row["replaces"] * vote - verdicts)
         # A judge whose loss changes nothing replaces no vote.
         if row["replaces"] > 0:
             assert_allclose(restored, variance(result, target, 0.0), rtol=1e-8)
@@ -62,7 +62,7 @@ def test_votes_do_what_the_verdicts_did(name):
             assert restored <= variance(result, target, 0.0) * (1 + 1e-6)
         # One more verdict is worth the ratio of two gains.
         w = result.weights(target)[:, 0]
-        ratio = (w @ of_source @ w / number.sum()) / (w @ vote @ w)
+        ratio = (w @ verdicts @ w / number.sum()) / (w @ vote @ w)
         assert_allclose(row["next_verdict"], ratio, rtol=1e-8)
 
 

@@ -190,8 +190,8 @@ def test_axe_finds_nothing(visit, width, scheme):
     # The page's own policy would refuse the checker.
     page = visit(width, color_scheme=scheme, bypass_csp=True)
     result = axe.Axe().run(page).response
-    message = [
+    violations = [
         (item["id"], [node["html"] for node in item["nodes"]][:3])
         for item in result["violations"]
     ]
-    assert message == []
+    assert violations == []
