@@ -24,7 +24,7 @@ MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
 
 LOOK = 4096
-"""First rows, which show whether any are equal."""
+"""Rows looked at, drawn at random, to see whether any are equal."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -106,9 +106,12 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     columns += [mark for mark in marks if mark is not None]
     columns += [X.left, X.right, X.judge, X.order]
     most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
-    # Of a table that would be cells, thousands of rows have equal ones among them.
-    first_rows = [column[:LOOK] for column in columns]
-    if len(sample) > most and len(number_rows(*first_rows).first) == len(first_rows[0]):
+    # Of a table that would be cells, thousands of rows have equal ones among them. The
+    # first rows may not, as those of a table that is repeated.
+    n_looked_at = min(len(sample), LOOK)
+    drawn = np.random.default_rng(0).choice(len(sample), n_looked_at, replace=False)
+    looked_at = number_rows(*(column[drawn] for column in columns))
+    if len(sample) > most and len(looked_at.first) == n_looked_at:
         return None
     if not X.features_complete:
         return None

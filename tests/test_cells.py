@@ -190,3 +190,16 @@ def test_features_that_repeat(seed, rows_alone, monkeypatch):
     theirs = outcome(*table, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs, rtol=1e-9)
+
+
+def test_a_table_that_is_repeated_is_put_into_cells():
+    # Its first rows, more than are looked at, all differ.
+    data = simulate_battles(
+        n_models=40, n_human=5000, n_historical=9000, n_new=200, random_state=0
+    )
+    table = data.X[["model_a", "model_b", "judge"]].assign(y=data.y).drop_duplicates()
+    assert len(table) > _cells.LOOK
+    table = pd.concat([table] * 3, ignore_index=True)
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+    anchor.fit(table.drop(columns="y"), table["y"])
+    assert len(anchor._distinct_sample) == len(table) / 3
