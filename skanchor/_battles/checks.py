@@ -103,8 +103,7 @@ def check_table(
             lost,
             "Rows that compare a model with itself are ignored: "
             f"{len(itself)}, the first is row {itself[0]}."
-            + f" Models {lost} appear in no other row."
-            * bool(lost),
+            + (f" Models {lost} appear in no other row." if lost else ""),
         )
     # Without prompts, copies of one group do no harm, and without features no row tells
     # a copy from another verdict.
@@ -164,10 +163,13 @@ def _warn_of_copies(
     has_prompts, rows = "prompt_id" in frame.columns, X.is_usable & (weight > 0)
     # Rows with the sides swapped agree once all have the smaller model code first.
     turned, (pair, preference) = X.left > X.right, _oriented(X, y)
-    columns = [pair, preference, X.judge, np.where(turned, -X.order, X.order)]
-    for name in ("prompt_id", "rater", "turn"):
-        if name in frame.columns:
-            columns.append(factorize(frame[name], f"Column {name!r}")[0])
+    verdicts = pair, preference, X.judge, np.where(turned, -X.order, X.order)
+    # By what tells rows apart; prompts, where there are any, come first.
+    codes = [
+        factorize(frame[name], f"Column {name!r}")[0]
+        for name in ("prompt_id", "rater", "turn")
+        if name in frame.columns
+    ]
 
     def features() -> Iterator[Array]:
         for sides in zip(X.features_left.T, X.features_right.T, strict=True):
@@ -176,13 +178,13 @@ def _warn_of_copies(
 
     # Rows without a prompt, or without features, may be of different ones.
     if has_prompts:
-        rows &= columns[4] >= 0
+        rows &= codes[0] >= 0
     elif not X.features_complete:
         rows &= np.isfinite(X.features_left + X.features_right).all(axis=1)
     at = np.flatnonzero(rows)
     if not has_prompts and len(_copies(at, features())) > (1.0 - DISTINCT) * len(at):
         return
-    copies = _copies(at, chain(columns[4:], columns[:4], features()))
+    copies = _copies(at, chain(codes, verdicts, features()))
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * len(at)):
         what = "prompt_id, models" if has_prompts else "models"
         warn_of_data(
@@ -281,7 +283,9 @@ def warn_of_copied_judges(X: Comparisons, y: Array, times: Array) -> None:
         number = times[cut.rows]
         if len(cut) >= _FEW_KINDS and number.sum() >= _SHARED:
             columns = cut.left, cut.right, cut.order, y[cut.rows], number
-            same.setdefault(tuple(map(bytes, columns)), []).append(judge)
+            # Hashes in place of the columns, which would be copied for each judge.
+            key = tuple(hash(column.tobytes()) for column in columns)
+            same.setdefault(key, []).append(judge)
     for names in same.values():
         if len(names) > 1:
             warn_of_data(

@@ -174,13 +174,15 @@ class JudgeCalibrator(ComparisonEstimator):
             counts, delta = np.where(used, weight, 0.0), np.where(used, delta, 0.0)
             near = None if start is None else start.biases_.get(judge)
             is_shown = shows_both_orders(cut, used)
-            if start is not None and near is not None:
-                # Decided once, on all rows.
-                is_shown = bool(start.has_position_effect_[judge])
-            is_asked_for = self.position_effect != "auto" and bool(self.position_effect)
-            if is_asked_for:
+            has_effect = bool(self.position_effect)
+            if self.position_effect == "auto":
+                has_effect = is_shown
+                if start is not None and near is not None:
+                    # Decided once, on all rows.
+                    has_effect = bool(start.has_position_effect_[judge])
+            elif has_effect:
                 _check_orders(judge, cut, used, counted, X.is_new)
-            n = 1 + (is_asked_for or (is_shown and bool(self.position_effect)))
+            n = 1 + has_effect
             # Parametric columns: the score difference, whose coefficient is the
             # sensitivity, then the display order where it has an effect.
             columns = np.column_stack([delta, cut.order])[:, :n]
