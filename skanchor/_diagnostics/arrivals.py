@@ -114,14 +114,14 @@ def check_arrivals(
     table["value"] += table.index.get_level_values("change") == CHANGES[0]
     # The curvature is the last local column of all rows of a judge.
     curves = [fitted.left_out(m, one, -1) for m, one in enumerate(fitted.all)][1:]
-    scales = np.ones((len(models), len(_OF_MODELS)))
-    scales[:, :-1] = [_disagreement(fitted, item) for item in range(len(models))]
-    chi2, df, p = scales[:, :3].T
+    disagreement = np.ones((len(models), len(_OF_MODELS)))
+    disagreement[:, :-1] = [_disagreement(fitted, item) for item in range(len(models))]
+    chi2, df, p = disagreement[:, :3].T
     widened = layout.is_new & widens & (p < DISAGREE) & (chi2 > df)
-    scales[widened, -1] = np.sqrt(chi2[widened] / df[widened])
+    disagreement[widened, -1] = np.sqrt(chi2[widened] / df[widened])
     return ArrivalCheck(
         table,
-        pd.DataFrame(scales, pd.Index(models, name="model"), _OF_MODELS.copy()),
+        pd.DataFrame(disagreement, pd.Index(models, name="model"), _OF_MODELS.copy()),
         fitted.table(curves, models, pd.Index(judges, name="judge")),
     )
 

@@ -210,11 +210,11 @@ def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:
         residual = residual - expected * rows.differences(effects)
         # The expected decrease of the sum of squares by that fit. Rows of one pair in a
         # group count as one, and what was fitted to the pairs of a group adds up.
-        expected_square = expected * share
+        expected_of_unit = expected * share
         pair = np.minimum(left, right) * n + np.maximum(left, right)
         unit = pd.factorize(group * n**2 + pair)[0]
-        expected_square[~is_alone] = np.bincount(unit, expected[~is_alone])[unit]
-        root, squared = system.inverse_root, rows.gram(expected * expected_square)
+        expected_of_unit[~is_alone] = np.bincount(unit, expected[~is_alone])[unit]
+        root, squared = system.inverse_root, rows.gram(expected * expected_of_unit)
         n_alone = np.count_nonzero(is_alone)
         per_group = (n_alone + unit.max(initial=-1) + 1) / (
             n_alone + group.max(initial=-1) + 1

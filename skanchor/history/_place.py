@@ -80,8 +80,8 @@ def place(
     def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
         full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
         # Sums over the arrivals are added to those of the history.
-        X, old_folds, noise = full.chain.X, full.chain.fit, state.sums.noise
-        new_sums = FitSums.of(old_folds.fit, old_folds.sources, X.order, noise)
+        X, plug_in, noise = full.chain.X, full.chain.fit, state.sums.noise
+        new_sums = FitSums.of(plug_in.fit, plug_in.sources, X.order, noise)
         sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + new_sums
         return assemble(full, folds, influence, sums, state.check, plans), full
 

@@ -182,11 +182,11 @@ def join_rows(past: Any, new_rows: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
     y = [Outcomes.encode(part[1], named=True).values for part in (past, new_rows)]
     weight, groups = None, past[3]
     if past[2] is not None or new_rows[2] is not None:
-        outcomes = zip(tables, (past[2], new_rows[2]), strict=True)
+        weights = zip(tables, (past[2], new_rows[2]), strict=True)
         weight = np.concatenate(
             [
                 np.ones(len(table)) if w is None else np.asarray(w)
-                for table, w in outcomes
+                for table, w in weights
             ]
         )
     named = [part[3] is None or isinstance(part[3], str) for part in (past, new_rows)]
