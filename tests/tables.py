@@ -138,7 +138,7 @@ def plan_of(fold):
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in item]
 
 
-def said(call):
+def warnings_of(call):
     """The warnings that a call issues."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
@@ -22,11 +21,8 @@ from skanchor._estimators.votes import (
     HumanVotes,
     fit_styled,
 )
-from skanchor._model.btl import BTLFit, fit_btl
-from skanchor._model.btl_errors import ScoreErrors
+from skanchor._model.btl import BTLFit, ScoreErrors, fit_btl
 from skanchor._model.graph import Connectivity, in_braces
-from skanchor._model.influence import group_matrix
-from skanchor._model.linalg import positive_part
 from skanchor._model.one_sided import OpenRows, OpenScores, dispersion_of
 from skanchor._sample.row_rules import TIES
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
@@ -187,7 +183,7 @@ class BTLRegressor(ComparisonEstimator):
         X, votes = sample.X, HumanVotes.of(sample)
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
-        present, wins = votes.present, votes.cells.wins
+        present, wins = votes.present, votes.wins
         if not len(present):
             # With "warn", votes that all compare a model with itself are let through.
             alone = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
@@ -283,7 +279,7 @@ class BTLRegressor(ComparisonEstimator):
 
     def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> Array:
         """Covariance of the scores; with it ``dispersion_``, and scores without one."""
-        errors = ScoreErrors.of(votes.cells, fit, self.alpha)
+        errors = ScoreErrors.of(votes.sums, fit, self.alpha)
         self.unbounded_ |= errors.is_uncertain
         light = self.models_[errors.is_uncertain].tolist()
         if light:
@@ -304,34 +300,19 @@ class BTLRegressor(ComparisonEstimator):
 
     def _of_groups(self, votes: HumanVotes, errors: ScoreErrors) -> Array:
         """Covariance that allows for groups and raters; sets ``dispersion_``."""
-        sample, rows = votes.sample, votes.rows
-        vectors = errors.score_vectors(*votes.sides, sample.y[rows], votes.weight)
-
-        def totals(codes: NDArray[np.intp]) -> csr_array:
-            """Derivatives of the log likelihood of the votes of each group."""
-            return csr_array(group_matrix(codes) @ vectors)
-
-        # Without groups each vote is one of its own.
-        group, is_lost = np.arange(len(sample))[rows], False
-        covariance = independent = errors.of_votes()
-        if sample.groups is not None:
-            group = sample.groups[rows]
-            covariance, is_lost = errors.of_groups(totals(group))
+        rows = votes.single
+        covariance, is_lost = errors.of_groups(rows)
         if is_lost:
+            n_groups = len(np.unique(rows.group))
             text = (
-                f"Residuals of human rows cancel within their {len(np.unique(group))} "
-                "groups, and leave scores without an error. The errors are those of "
-                "independent votes."
+                f"Residuals of human rows cancel within their {n_groups} groups, and "
+                "leave scores without an error. The errors are those of independent "
+                "votes."
             )
             warn_of_data("residuals-cancel", (), text)
         else:
             self._warn_of_silence(errors)
-        if sample.raters is not None:
-            rater = sample.raters[rows]
-            unit = np.where(rater < 0, -1, group * (rater.max(initial=0) + 1) + rater)
-            by_rater, by_unit = (errors.of_totals(totals(one)) for one in (rater, unit))
-            covariance = covariance + positive_part(by_rater - by_unit)
-        self.dispersion_ = dispersion_of(covariance, independent)
+        self.dispersion_ = dispersion_of(covariance, errors.of_votes())
         return covariance
 
     def _warn_of_silence(self, errors: ScoreErrors) -> None:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from skanchor._battles import HUMAN, is_constant, usable_features
 from skanchor._estimators.judges import fit_near
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._model.btl import VoteCells
+from skanchor._model.btl import count_votes, wins_of
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import Information
+from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
@@ -62,8 +63,8 @@ class HumanVotes:
         Weight of the heaviest.
     present : ndarray of shape (n_present,)
         Models with a vote, by their place in the vocabulary of the sample.
-    cells : VoteCells
-        Sums by pair of these models and outcome.
+    sums : SourceRows
+        Votes on these models, summed by pair and outcome.
     """
 
     sample: Sample
@@ -71,7 +72,7 @@ class HumanVotes:
     weight: Array
     unit: float
     present: NDArray[np.intp]
-    cells: VoteCells
+    sums: SourceRows
 
     @classmethod
     def of(cls, sample: Sample) -> Self:
@@ -105,10 +106,30 @@ class HumanVotes:
                 f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
             )
         sides = X.left[rows], X.right[rows], sample.y[rows]
-        cells = VoteCells.of(*sides, weight * count, weight**2 * count, len(X.models))
-        wins = cells.wins
-        present = np.flatnonzero((wins + wins.T).any(axis=0))
-        return cls(sample, rows, weight, unit, present, cells.among(present))
+        totals = weight * count, weight**2 * count
+        present, sums = count_votes(*sides, *totals, len(X.models))
+        return cls(sample, rows, weight, unit, present, sums)
+
+    @property
+    def wins(self) -> Array:
+        """(Half) wins of the row model over the column model."""
+        return wins_of(self.sums)
+
+    @property
+    def single(self) -> SourceRows:
+        """The votes one by one, with their groups and raters."""
+        sample, rows = self.sample, self.rows
+        y, times = sample.y[rows], sample.times[rows]
+        weight, alone = np.broadcast_to(self.weight, len(y)), np.full(len(sample), -1)
+        left, right = self.sides
+        single = SourceRows.apart(
+            PEOPLE, left, right, y, weight * times, len(self.present), offset=0.0 * y
+        )
+        group, rater = (
+            (alone if codes is None else codes)[rows]
+            for codes in (sample.groups, sample.raters)
+        )
+        return replace(single, count=times, group=group, rater=rater)
 
     @property
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -118,19 +118,15 @@ def bootstrap(
     replicates = np.concatenate(blocks)
     result = BootstrapResult(fitted, fitted.models_, is_new, values, replicates)
     name = type(method).__name__
-    if n_resamples - result.failed < 2:
-        raise ValueError(
-            f"{name} could not be fitted on any of {n_resamples} resamples; some model "
-            "or judge has too few rows."
-        )
     if result.failed:
-        warn_of_data(
-            "failed-resamples",
-            (),
+        problem = (
             f"{name} could not be fitted on {result.failed} of {n_resamples} "
-            "resamples, which lack a model or a judge or leave the models "
-            "unconnected. They are left out of the intervals.",
+            "resamples, which lack a model or a judge or leave the models unconnected."
         )
+        if n_resamples - result.failed < 2:
+            raise ValueError(problem)
+        words = f"{problem} They are left out of the intervals."
+        warn_of_data("failed-resamples", (), words)
     return result
 
 
