@@ -324,7 +324,8 @@ def _bars(ends: pd.DataFrame, middle: float) -> pd.DataFrame:
     """Ends and values of intervals in percent of an axis, with a margin of 3."""
     table = ends.set_axis(["start", "end", "value"], axis=1).assign(middle=middle)
     # The score of a model that lost everything is a convention, and not drawn.
-    table = table.loc[np.isfinite(table).all(axis=1)].reindex(table.index)
+    is_finite = np.isfinite(table.to_numpy()).all(axis=1)
+    table = table[is_finite].reindex(table.index)
     low, high = table.min().min(), table.max().max()
     return (3.0 + 94.0 * (table - low) / (high - low if high > low else 1.0)).round(1)
 
