@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,6 +19,8 @@ from skanchor.reports.wording import environment
 PROSE = 79
 """Widest line of prose on a terminal, in characters."""
 
+_TEMPLATES = ("rank", "inspect", "history")  # of their own; others share one
+
 
 @dataclass(frozen=True, slots=True)
 class Readout:
@@ -27,78 +29,71 @@ class Readout:
     Attributes
     ----------
     kind : str
-        Name of the note below the tables.
-    frame : DataFrame
+        Name of its template, or of the note below its tables.
+    record : mapping or callable
+        What its JSON holds, or a function that returns it.
+    frame : DataFrame, optional
         The numbers, whose index names the rows.
-    record : callable
-        Returns what its JSON holds.
     tables : sequence of Table
         The tables that people read.
     lines : sequence of str
         Sentences above the tables.
-    template : str
-        Name of the template of its text.
     values : mapping
         What else the template reads.
     """
 
     kind: str
-    frame: pd.DataFrame
-    record: Callable[[], Mapping[str, Any]]
-    tables: Sequence[Table]
+    record: Any
+    frame: pd.DataFrame | None = None
+    tables: Sequence[Table] = ()
     lines: Sequence[str] = ()
-    template: str = "readout"
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for strict JSON."""
-        record = {"schema_version": SCHEMA_VERSION, **self.record()}
-        plain: dict[str, Any] = as_json_value(record)
+        record = self.record() if callable(self.record) else self.record
+        plain: dict[str, Any] = as_json_value(
+            {"schema_version": SCHEMA_VERSION, **record}
+        )
         return plain
 
     def to_text(self, width: int | None = None, coloured: bool = False) -> str:
-        """Sentences, tables and a note; as of `render_text`."""
-        context = {"kind": self.kind, "lines": self.lines, "tables": self.tables}
-        return render_text(self.template, width, coloured, **context, **self.values)
+        """The text, for a terminal of some width or for a file.
+
+        Parameters
+        ----------
+        width : int, optional
+            Width in characters; None lets tables be as wide as they are.
+        coloured : bool, default=False
+            Whether to use bold and colour.
+
+        Returns
+        -------
+        str
+        """
+        template = self.kind if self.kind in _TEMPLATES else "readout"
+        text: str = (
+            environment()
+            .get_template(f"{template}.txt")
+            .render(
+                kind=self.kind,
+                lines=self.lines,
+                tables=self.tables,
+                table=lambda one: one.to_text(width, coloured),
+                width=min(width or PROSE, PROSE),
+                **self.values,
+            )
+        )
+        return text.strip("\n") + "\n"
 
 
 def ranking(facts: Facts) -> Readout:
     """A run: the leaderboard, the answer and the facts."""
     return Readout(
         "rank",
-        facts.models,
         partial(record_of, facts),
+        facts.models,
         [board_table(facts)],
         answer(facts),
-        template="rank",
-        values={"facts": facts},
+        {"facts": facts},
     )
-
-
-def render_text(
-    template: str, width: int | None = None, coloured: bool = False, **values: Any
-) -> str:
-    """The text of a template, for a terminal of some width or for a file.
-
-    Parameters
-    ----------
-    template : str
-        Name of a file of the folder ``templates``, without its suffix.
-    width : int, optional
-        Width in characters; None lets tables be as wide as they are.
-    coloured : bool, default=False
-        Whether to use bold and colour.
-    **values : object
-        What the template reads.
-
-    Returns
-    -------
-    str
-    """
-    made = environment().get_template(f"{template}.txt")
-    text: str = made.render(
-        table=lambda one: one.to_text(width, coloured),
-        width=min(width or PROSE, PROSE),
-        **values,
-    )
-    return text.strip("\n") + "\n"
