@@ -16,7 +16,7 @@ from skanchor._cli.streams import print_line, raise_if_stopped
 from skanchor._text import first_five
 from skanchor.history import AnchorHistory
 from skanchor.io.atomic import locked
-from skanchor.reports.text import Readout
+from skanchor.reports.readout import Readout
 from skanchor.results import AnchorResult
 
 

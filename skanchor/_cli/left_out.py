@@ -20,10 +20,9 @@ from skanchor.baselines import BASELINES
 from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.pipeline import AnchorPipeline
+from skanchor.reports.readout import Readout
 from skanchor.reports.sentences import check_record
-from skanchor.reports.tables import Table
-from skanchor.reports.text import Readout
-from skanchor.reports.views import check_table
+from skanchor.reports.tables import Table, check_table
 
 ANCHOR = "AnchorPipeline"
 NEEDING_MORE = ("Oracle", "HumanOnly", "ConformalRanking")

@@ -19,7 +19,7 @@ from skanchor._cli.streams import check_stdout, print_result, raise_if_stopped
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.reports.text import Readout
+    from skanchor.reports.readout import Readout
 
 # What a suffix needs: a package, and the extra that brings it.
 _NEEDED = {

@@ -20,7 +20,7 @@ from skanchor._cli.parser import BadInputError
 from skanchor._cli.streams import is_watched
 from skanchor.pipeline import AnchorPipeline
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import ranking
+from skanchor.reports.readout import ranking
 
 
 def rank(options: argparse.Namespace) -> None:

@@ -11,11 +11,9 @@ from skanchor._cli import rank
 from skanchor._cli.battles import typed_label
 from skanchor._cli.output import deliver
 from skanchor._cli.parser import BadInputError
-from skanchor.reports.record import benchmarks_json
+from skanchor.reports.readout import Readout, benchmarks_json
 from skanchor.reports.sentences import IN_FULL, favours_in_words
-from skanchor.reports.tables import Table
-from skanchor.reports.text import Readout
-from skanchor.reports.views import favours_table, tables_by_model
+from skanchor.reports.tables import Table, favours_table, tables_by_model
 from skanchor.results import new_by_score
 
 

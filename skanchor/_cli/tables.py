@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from skanchor import datasets
@@ -12,8 +12,8 @@ from skanchor._cli.output import deliver, file_content, write_content
 from skanchor._cli.parser import BadInputError
 from skanchor.io._tables import FILE
 from skanchor.reports.facts import overview
+from skanchor.reports.readout import Readout
 from skanchor.reports.tables import Table
-from skanchor.reports.text import Readout
 
 
 def inspect(options: argparse.Namespace) -> None:
@@ -38,7 +38,7 @@ def inspect(options: argparse.Namespace) -> None:
             ignored = [in_file.get(name, name) for name in facts["inputs"].ignored]
             ignored = [name for name in ignored if name in mapping.columns]
             facts["inputs"] = replace(facts["inputs"], ignored=tuple(ignored))
-    record: dict[str, Any] = dict(facts)
+    record = {**facts, "inputs": asdict(facts["inputs"])} if facts else {}
     if mapping is not None:
         names = ("layout", "format", "unclear", "notes")
         about = {name: getattr(mapping, name) for name in names}
