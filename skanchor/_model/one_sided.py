@@ -93,14 +93,14 @@ class OpenRows:
         """
         used = (is_open[rows.left] | is_open[rows.right]) & (rows.left != rows.right)
         used &= rows.weight > 0
-        source, rows = np.broadcast_to(source, len(rows))[used], rows[used]
+        block = np.broadcast_to(source, len(rows))[used]
+        rows = rows[used]
         # As a sandwich does not, this does not depend on the unit of the weights.
         tiny = np.finfo(float).tiny
         unit = np.sum(rows.weight**2 / rows.count) / max(rows.weight.sum(), tiny)
         weight = rows.weight / (max(dispersion, 1.0) * max(unit, tiny))
-        parts = replace(rows, weight=weight).in_blocks(
-            source, int(source.max(initial=0)) + 1
-        )
+        n_blocks = int(block.max(initial=PEOPLE)) + 1
+        parts = replace(rows, weight=weight).in_blocks(block, n_blocks)
         sources = [replace(one, source=m) for m, one in enumerate(parts) if len(one)]
         return cls(is_open, sources, **judges)
 
