@@ -222,13 +222,8 @@ class BTLRegressor(ComparisonEstimator):
         covariance[self.unbounded_, self.unbounded_] = np.inf
         self.covariance_ = covariance
         if start is None and len(fit.scales) and is_open.any():
-            rows = votes.rows
-            y, weight, times = sample.y[rows], sample.weight[rows], sample.times[rows]
-            styles = row_biases(X, {-1: self.bias_})[rows]
-            columns, square = (*votes.sides, y, weight), weight**2 / times
-            self.open_rows_ = OpenRows.of(
-                is_open, columns, square, self.dispersion_, offset=styles
-            )
+            rows = votes.single(self.bias_)
+            self.open_rows_ = OpenRows.of(is_open, rows, self.dispersion_)
 
     def _check_graph(self, graph: Connectivity) -> None:
         """Refuse, or warn of, votes that leave scores undetermined."""
@@ -300,7 +295,7 @@ class BTLRegressor(ComparisonEstimator):
 
     def _of_groups(self, votes: HumanVotes, errors: ScoreErrors) -> Array:
         """Covariance that allows for groups and raters; sets ``dispersion_``."""
-        rows = votes.single
+        rows = votes.single()
         covariance, is_lost = errors.of_groups(rows)
         if is_lost:
             n_groups = len(np.unique(rows.group))

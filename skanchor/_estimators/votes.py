@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, is_constant, usable_features
 from skanchor._estimators.judges import fit_near
-from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._estimators.pipeline_fit import PipelineFit, row_biases
 from skanchor._model.btl import count_votes, wins_of
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
@@ -115,21 +115,18 @@ class HumanVotes:
         """(Half) wins of the row model over the column model."""
         return wins_of(self.sums)
 
-    @property
-    def single(self) -> SourceRows:
-        """The votes one by one, with their groups and raters."""
+    def single(self, bias: Any = None) -> SourceRows:
+        """The votes one by one, with their groups and raters, beside a fitted bias."""
         sample, rows = self.sample, self.rows
-        y, times = sample.y[rows], sample.times[rows]
-        weight, alone = np.broadcast_to(self.weight, len(y)), np.full(len(sample), -1)
-        left, right = self.sides
-        single = SourceRows.apart(
-            PEOPLE, left, right, y, weight * times, len(self.present), offset=0.0 * y
-        )
         group, rater = (
-            (alone if codes is None else codes)[rows]
+            None if codes is None else codes[rows]
             for codes in (sample.groups, sample.raters)
         )
-        return replace(single, count=times, group=group, rater=rater)
+        times, biases = sample.times[rows], row_biases(sample.X, {-1: bias})[rows]
+        return SourceRows.apart(
+            *self.sides, sample.y[rows], self.weight * times, len(self.present),
+            offset=biases, count=times, group=group, rater=rater,
+        )  # fmt: skip
 
     @property
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
