@@ -171,10 +171,10 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
         )
         return data.truth.item_effects.to_numpy()
 
-    independent, found = drawn(0.0), drawn(corr)
+    independent, correlated = drawn(0.0), drawn(corr)
     mean = independent.mean(axis=1, keepdims=True)
     expected = np.sqrt(1 + 2 * corr) * mean + np.sqrt(1 - corr) * (independent - mean)
-    assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(correlated, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(

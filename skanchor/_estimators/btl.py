@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -19,11 +18,8 @@ from skanchor._checks import check_level
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import row_biases
 from skanchor._estimators.votes import HumanVotes, fit_styled
-from skanchor._model.btl import BTLFit, fit_btl
-from skanchor._model.btl_errors import ScoreErrors
+from skanchor._model.btl import BTLFit, ScoreErrors, fit_btl, wins_of
 from skanchor._model.graph import Connectivity, in_braces
-from skanchor._model.influence import group_matrix
-from skanchor._model.linalg import positive_part
 from skanchor._model.one_sided import OpenRows, OpenScores, dispersion_of
 from skanchor._sample.row_rules import TIES
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
@@ -185,7 +181,7 @@ class BTLRegressor(ComparisonEstimator):
             raise ValueError("covariance='clustered' needs groups in fit.")
         has_bias = self.bias is not None
         votes = HumanVotes.of(sample if has_bias else sample.without_features())
-        X, wins = votes.sample.X, votes.cells.wins
+        X, wins = votes.sample.X, wins_of(votes.sums)
         self.models_ = X.models
         # With "warn", rows that all compare a model with itself are let through.
         is_lax = self.disconnected == "warn" and sample.X.is_human.any()
@@ -222,14 +218,8 @@ class BTLRegressor(ComparisonEstimator):
         covariance[self.unbounded_, self.unbounded_] = np.inf
         self.covariance_ = covariance
         if start is None and len(fit.scales) and is_open.any():
-            y, weight = votes.sample.y, votes.sample.weight
-            self.open_rows_ = OpenRows.of(
-                is_open,
-                (X.left, X.right, y, weight),
-                weight**2 / votes.sample.times,
-                self.dispersion_,
-                offset=row_biases(X, {-1: self.bias_}),
-            )
+            rows = votes.single(self.bias_)
+            self.open_rows_ = OpenRows.of(is_open, rows, self.dispersion_)
 
     def _check_graph(self, graph: Connectivity) -> None:
         """Refuse, or warn of, votes that leave scores undetermined."""
@@ -280,7 +270,7 @@ class BTLRegressor(ComparisonEstimator):
 
     def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> Array:
         """Covariance of the scores; with it ``dispersion_``, and scores without one."""
-        errors, sample = ScoreErrors.of(votes.cells, fit, self.alpha), votes.sample
+        errors = ScoreErrors.of(votes.sums, fit, self.alpha)
         self.unbounded_ |= errors.is_uncertain
         light = self.models_[errors.is_uncertain].tolist()
         if light:
@@ -294,21 +284,10 @@ class BTLRegressor(ComparisonEstimator):
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
             return errors.fisher() / votes.unit
-        covariance, is_lost = errors.of_votes(), False
+        covariance, is_lost, sample = errors.of_votes(), False, votes.sample
         if sample.is_grouped or sample.raters is not None:
-            independent, sides = covariance, (sample.X.left, sample.X.right)
-            vectors = errors.score_vectors(*sides, sample.y, votes.weight)
-            # Without groups each vote is one of its own.
-            group = np.arange(len(sample)) if sample.groups is None else sample.groups
-            covariance, is_lost = errors.of_groups(_totals(group, vectors))
-            if sample.raters is not None:
-                rater = sample.raters
-                unit = group * (rater.max(initial=0) + 1) + rater
-                by_rater, by_unit = (
-                    errors.of_totals(_totals(np.where(rater < 0, -1, codes), vectors))
-                    for codes in (rater, unit)
-                )
-                covariance = covariance + positive_part(by_rater - by_unit)
+            independent = covariance
+            covariance, is_lost = errors.of_groups(votes.single())
             self.dispersion_ = dispersion_of(covariance, independent)
         silent = self.models_[errors.is_silent.any(axis=1)].tolist()
         if is_lost:
@@ -422,8 +401,3 @@ class BTLRegressor(ComparisonEstimator):
             # Every row is a toss of a fair coin, exactly.
             return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
-
-
-def _totals(codes: NDArray[np.intp], vectors: csr_array) -> csr_array:
-    """Derivatives of the log likelihood of the votes of each group."""
-    return csr_array(group_matrix(codes) @ vectors)

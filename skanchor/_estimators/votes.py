@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, is_constant, usable_features
 from skanchor._estimators.judges import fit_near
-from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._model.btl import VoteCells
+from skanchor._estimators.pipeline_fit import PipelineFit, row_biases
+from skanchor._model.btl import count_votes
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import Information
+from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
@@ -57,14 +58,14 @@ class HumanVotes(NamedTuple):
         one number if all are equal.
     unit : float
         Weight of the heaviest.
-    cells : VoteCells
-        Sums by pair of models and outcome.
+    sums : SourceRows
+        Votes summed by pair of models and outcome.
     """
 
     sample: Sample
     weight: Array
     unit: float
-    cells: VoteCells
+    sums: SourceRows
 
     @classmethod
     def of(cls, sample: Sample) -> Self:
@@ -92,12 +93,19 @@ class HumanVotes(NamedTuple):
                 f"sample_weight spans too much: {n_lost} rows weigh less than "
                 f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
             )
-        X = votes.X
-        sums = weight * times, weight**2 * times
-        cells = VoteCells.of(X.left, X.right, votes.y, *sums, len(X.models))
-        present = np.unique([cells.left, cells.right])
+        X, totals = votes.X, (weight * times, weight**2 * times)
+        present, sums = count_votes(X.left, X.right, votes.y, *totals, len(X.models))
         votes = votes.with_battles(X.relabel(X.models[present], X.judges[:0]))
-        return cls(votes, weight, unit, cells.among(present))
+        return cls(votes, weight, unit, sums)
+
+    def single(self, bias: Any = None) -> SourceRows:
+        """The votes one by one, with their groups and raters, beside a fitted bias."""
+        votes, X = self.sample, self.sample.X
+        return SourceRows.apart(
+            X.left, X.right, votes.y, self.weight * votes.times, len(X.models),
+            offset=row_biases(X, {-1: bias}), count=votes.times, group=votes.groups,
+            rater=votes.raters,
+        )  # fmt: skip
 
 
 # ----------------------------------------------------------------- people's own bias
