@@ -316,7 +316,7 @@ class LargeFit:
             full = replace(full, prior=prior)
             for number in range(reader.n_splits):
                 weights = [rows.training(number) for rows in of_repeat]
-                fit = full.refitted(weights)
+                fit = full.refitted(weights).fit
                 grams = dict(grams_of(fit, of_repeat, weights))
                 # Of the sums, information is that at the fit of all rows. The variances
                 # of outcomes differ by one part in the root of the number of rows,
