@@ -207,7 +207,7 @@ class Dropping:
             return None
         # Models that were left out have no part in the changes.
         positions = np.flatnonzero(np.isin(result.models, self.sample.X.models))
-        estimates, of_items = result.estimates.copy(), result.item_covariances
+        estimates = result.estimates.copy()
         estimates[:, positions] += solved.total - base.total
         change = np.zeros((2, len(result.models), len(result.models)))
         change[:, positions[:, None], positions] = solved.parts - base.parts
@@ -219,7 +219,7 @@ class Dropping:
             result,
             estimates=estimates,
             covariances=result.covariances + change.sum(axis=0),
-            item_covariances=None if of_items is None else of_items + change[1],
+            item_covariances=result.item_covariances + change[1],
         )
 
     def effects(self, solved: Solved, model: Any, opponent: Any) -> tuple[Array, Array]:

@@ -37,7 +37,7 @@ class Verdict:
 
     kind: str
     text: str = ""
-    told: list = field(default_factory=list)
+    messages: list = field(default_factory=list)
 
     @property
     def is_fault(self):
@@ -116,7 +116,7 @@ def judged(call):
         first = foreign[0]
         text = f"{first.filename}:{first.lineno}: {first.message}"
         return Verdict(f"FAULT foreign {first.category.__name__}", text)
-    verdict.told = [str(r.message) for r in records]
+    verdict.messages = [str(r.message) for r in records]
     if records and verdict.kind == "result":
         verdict.kind = "result with warnings"
     return verdict
