@@ -46,16 +46,16 @@ def take(road, table, human="human", weight=None, **settings):
         half = len(table) // 2
         parts = [table.iloc[:half], table.iloc[half:]]
         result = fit_history(parts, anchor, human=human, sample_weight=weight)
-        return known(result.state_)
+        return scores_and_sensitivities(result.state_)
     weights = None if weight is None else table[weight].to_numpy()
     battles = table if weight is None else table.drop(columns=weight)
     X, y = split_battles(battles, human=human)
     if road == "pipeline":
         return anchor.set_params(new_models=[]).fit(X, y, weights).comparisons_
-    return known(AnchorHistory(anchor).fit(X, y, weights).state_)
+    return scores_and_sensitivities(AnchorHistory(anchor).fit(X, y, weights).state_)
 
 
-def known(state):
+def scores_and_sensitivities(state):
     """Labels of a history, with scores and sensitivities."""
     x, layout = state.fits.x[0], state.fits.layout
     slopes = x[layout.sensitivities][1:]

@@ -423,7 +423,7 @@ def _stored_fits(
                 if not is_placed[number]:
                     check_placed(full, training)
                 weights = [training.weight[rows.rows] for rows in sources]
-                fit = start.refitted(weights)
+                fit = start.refitted(weights).fit
             trained.append((fit, dict(grams_of(fit, sources, weights))))
             test = rows_held_out(sources, plan.held_out(number))
             test = with_codes(test, sample, codes)

@@ -151,7 +151,7 @@ def fit_rows(
         start = replace(start, prior=debiaser.weighing_.prior(plug_in.fit))
         for number in range(reader.n_splits):
             weights = [rows.training(number) for rows in of_repeat]
-            fit = start.refitted(weights)
+            fit = start.refitted(weights).fit
             grams = dict(grams_of(fit, of_repeat, weights))
             # Of the sums, information is that at the point. The variances of outcomes
             # differ by one part in the root of the number of rows, which the sampled
