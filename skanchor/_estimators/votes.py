@@ -227,7 +227,7 @@ def fit_styled(
     # What a learner without a span has learned beside its last coefficients is taken as
     # known.
     grams = grams_of(fit, [rows], [rows.weight])
-    weights = Information.of(fit, grams, fit.precision).weights()
+    weights = Information.of(fit, grams, fit.precision).weights
     n_raters, alone = int(rows.rater.max(initial=-1)) + 1, np.full(len(rows), -1)
     apart = replace(rows, group=alone, rater=alone)
     covariance = influence_of(weights, [rows], n_raters).covariance_parts()[0]
