@@ -24,7 +24,7 @@ from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._estimators.votes import fit_bias
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._model.logistic import separation_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array

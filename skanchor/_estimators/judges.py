@@ -17,8 +17,8 @@ from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import POSITION_BOUND, row_biases
+from skanchor._model.fit import without_rounding
 from skanchor._model.graph import count_components
-from skanchor._model.layout import without_rounding
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.logistic import separation_of
 from skanchor._model.sources import sigmoid
