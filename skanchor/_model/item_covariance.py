@@ -157,9 +157,9 @@ def expanded(
     others = free & ~is_effect & (low < fit.x) & (fit.x < high)
 
     def beside(profiled: NDArray[np.bool_]) -> Array:
-        rest = at(profiled)
-        cross = matrix[rest[:, None], effects]
-        system = SymmetricSystem.of(matrix[rest[:, None], rest])
+        columns = at(profiled)
+        cross = matrix[columns[:, None], effects]
+        system = SymmetricSystem.of(matrix[columns[:, None], columns])
         return np.asarray(inner - cross.T @ system.solve(cross))
 
     return fit, fit.x[effects], beside(others), beside(others & ~spans)
