@@ -18,8 +18,8 @@ from skanchor._battles import HUMAN, is_constant, usable_features
 from skanchor._estimators.judges import fit_near
 from skanchor._estimators.pipeline_fit import PipelineFit, row_biases
 from skanchor._model.btl import count_votes
+from skanchor._model.fit import PEOPLE
 from skanchor._model.influence import influence_of
-from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import Information
@@ -227,7 +227,7 @@ def fit_styled(
     # What a learner without a span has learned beside its last coefficients is taken as
     # known.
     grams = grams_of(fit, [rows], [rows.weight])
-    weights = Information.of(fit, grams, fit.precision).weights()
+    weights = Information.of(fit, grams, fit.precision).weights
     n_raters, alone = int(rows.rater.max(initial=-1)) + 1, np.full(len(rows), -1)
     apart = replace(rows, group=alone, rater=alone)
     covariance = influence_of(weights, [rows], n_raters).covariance_parts()[0]
