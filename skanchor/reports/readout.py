@@ -79,18 +79,13 @@ class Readout:
         -------
         str
         """
-        template = self.kind if self.kind in _TEMPLATES else "readout"
-        text: str = (
-            environment()
-            .get_template(f"{template}.txt")
-            .render(
-                kind=self.kind,
-                lines=self.lines,
-                tables=self.tables,
-                table=lambda one: one.to_text(width, coloured),
-                width=min(width or PROSE, PROSE),
-                **self.values,
-            )
+        name = self.kind if self.kind in _TEMPLATES else "readout"
+        template = environment().get_template(f"{name}.txt")
+        text: str = template.render(
+            {"kind": self.kind, "lines": self.lines, "tables": self.tables},
+            table=lambda one: one.to_text(width, coloured),
+            width=min(width or PROSE, PROSE),
+            **self.values,
         )
         return text.strip("\n") + "\n"
 
