@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from skanchor._crossfit.fits import FoldResult
-from skanchor._model.fit import Fit
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.influence import Influence, influence_of
-from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import (
     NEW_TOLERANCE,
     FitOfAllRows,
@@ -320,7 +319,7 @@ class StoredFits:
             # A fold whose historical rows were not fitted gives no score.
             fit = fit.moved(fit.x, fit.converged and bool(self.converged[1 + number]))
             of_fold = grams(1 + number, fit, weights)
-            riesz = Information.of(fit, of_fold.items(), prior).weights()
+            riesz = Information.of(fit, of_fold.items(), prior).weights
             of_history, groups = self._influence(number, riesz, columns)
             results.append(
                 FoldResult(
