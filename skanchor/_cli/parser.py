@@ -72,9 +72,7 @@ def _commas(text: str) -> list[str]:
 _positive = _number("a finite number above zero", lambda x: 0 < x < math.inf)
 _TYPES: dict[str, Callable[[str], Any]] = {
     "commas": _commas,
-    "jobs": _number(
-        "a number of jobs, or -1 for all cores", lambda x: x % 1 == 0 and x != 0
-    ),
+    "jobs": _number("a number, or -1 for all cores", lambda x: x % 1 == 0 and x != 0),
     "level": _number("a level strictly between 0 and 1", lambda x: 0 < x < 1),
     "not negative": _number("a finite number from zero on", lambda x: 0 <= x < 1e9),
     "pairs": _pairs,

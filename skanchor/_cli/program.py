@@ -27,8 +27,7 @@ _FRESH_OBJECTS = 50_000  # that are made before Python looks for some to free
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
 _MODULES = {
-    **dict.fromkeys(["check", "compare"], "left_out"),
-    **dict.fromkeys(["sensitivity", "plan"], "readouts"),
+    **dict.fromkeys(["check", "compare", "sensitivity", "plan"], "answers"),
     **dict.fromkeys(["inspect", "fetch"], "tables"),
 }
 

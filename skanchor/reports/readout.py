@@ -25,7 +25,7 @@ PROSE = 79
 
 _TEMPLATES = ("rank", "inspect", "history")  # of their own; others share one
 _OF_FACTS = (
-    *("method", "level", "models", "best", "contrasts", "favours", "rows", "inputs"),
+    *("method", "level", "models", "best", "contrasts", "rows", "inputs"),
     *("judges", "item_effects", "warnings", "settings", "versions", "input_hash"),
 )
 
@@ -150,6 +150,8 @@ def record_of(facts: Facts) -> dict[str, Any]:
             "scale": {**asdict(facts.scale), "per_logit": facts.scale.per_logit},
             "answer": answer(facts),
             "rank_sets": result.rank_sets(facts.level).rename_axis("model"),
+            # A table that a method does not have is an empty list.
+            "favours": [] if facts.favours is None else facts.favours,
             "variance": variance,
             "undetermined": result.models[~result.determined].tolist(),
             "benchmarks": benchmarks_json(facts.benchmarks),
@@ -157,8 +159,7 @@ def record_of(facts: Facts) -> dict[str, Any]:
             "check": None if facts.check is None else check_record(facts.check),
         }
     )
-    # A table that a method does not have is an empty list.
-    return plain | {"favours": plain["favours"] or []}
+    return plain
 
 
 def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:
