@@ -22,10 +22,9 @@ from skanchor._estimators.votes import HumanVotes, fit_bias, votes_on_scales
 from skanchor._model.btl import BTLFit, ScoreErrors, fit_btl, wins_of
 from skanchor._model.fit import PEOPLE
 from skanchor._model.graph import Connectivity, in_braces
-from skanchor._model.influence import influence_of
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import OpenRows, OpenScores, dispersion_of
-from skanchor._model.riesz import Information
+from skanchor._model.riesz import Information, influence_of
 from skanchor._sample.row_rules import TIES
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
