@@ -282,14 +282,18 @@ def with_open_rows(
     used &= np.append(np.isfinite(errors), [False, True])[X.judge]
     doubt = _doubt_of_biases(chain, X, used)
     rows = np.flatnonzero(used & np.isfinite(doubt))
-    y, weight, times = all_rows.y[rows], all_rows.weight[rows], all_rows.multiplicity
+    y, weight, times = (
+        all_rows.y[rows],
+        all_rows.weight[rows],
+        all_rows.multiplicity[rows],
+    )
     items = np.zeros((len(fitted_rows.judges),) * 2)
     if full.items is not None:
         items = full.items.covariance * full.items.inflation
     open_rows = OpenRows.of(
         is_open,
         (X.left[rows], X.right[rows], y, weight),
-        weight**2 / (1.0 if times is None else times[rows]),
+        weight**2 / times,
         _dispersion(full, result),
         X.judge[rows],
         offset[rows] + doubt[rows] * (2.0 * y - 1.0),

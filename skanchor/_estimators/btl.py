@@ -227,7 +227,11 @@ class BTLRegressor(ComparisonEstimator):
         self.covariance_ = covariance
         if start is None and len(fit.scales) and is_open.any():
             rows = votes.rows
-            y, weight, times = sample.y[rows], sample.weight[rows], sample.times[rows]
+            y, weight, times = (
+                sample.y[rows],
+                sample.weight[rows],
+                sample.multiplicity[rows],
+            )
             styles = row_biases(X, {-1: self.bias_})[rows]
             columns, square = (*votes.sides, y, weight), weight**2 / times
             self.open_rows_ = OpenRows.of(

@@ -198,7 +198,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 one = one.learner_
             biases[judge] = one
             coefs.append(one.parametric_coef_)
-            fit = JudgeFit(judge, one, rows, cut.order, sample.times[cut.rows])
+            fit = JudgeFit(judge, one, rows, cut.order, sample.multiplicity[cut.rows])
             if start is None and n == 1:
                 # A position effect that is left out is looked at once, on all rows.
                 order = cut.order[counted]

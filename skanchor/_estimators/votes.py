@@ -84,16 +84,17 @@ class HumanVotes:
         """
         X, number = sample.X, sample.multiplicity
         rows: NDArray[np.intp] | slice = slice(None)
-        columns = sample.weight, X.judge, X.involves_new
+        columns = sample.weight, number, X.judge, X.involves_new
         are_alike = len(X) > 0 and all(map(is_constant, columns)) and X.judge[0] == -1
         if sample.is_grouped or not are_alike or min(X.left.min(), X.right.min()) < 0:
             votes = X.is_human & ~X.involves_new & sample.counts
             rows = np.flatnonzero(votes)
         # Else nothing tells the rows apart, and millions of votes are neither looked at
         # one by one nor copied; models against themselves do not enter the sums.
-        weight = sample.weight[rows]
-        weight = weight[:1] if is_constant(weight) else weight
-        count = np.ones(1) if number is None else number[rows]
+        weight, count = (
+            column[:1] if is_constant(column) else column
+            for column in (sample.weight[rows], number[rows])
+        )
         weight = weight / count
         # Squares of tiny or huge weights leave the range of floats.
         unit = float(weight.max(initial=0.0)) or 1.0

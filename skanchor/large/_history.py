@@ -223,7 +223,6 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     """
     cells, judge = reader.sample, reader.sample.X.judge
     number = cells.multiplicity
-    assert number is not None
     n_rows = np.bincount(judge + 2, np.where(cells.counts, number, 0.0))[judge + 2]
     wanted = np.ceil(sample_rows / np.maximum(n_rows, 1.0) * number)
     wanted = np.minimum(np.maximum(wanted, 1.0), number)

@@ -87,14 +87,15 @@ class Reader:
 
     def sampled(self, batch: Batch) -> Sample:
         """The rows of a batch as a sample."""
-        chosen = replace(self.sample, multiplicity=None)[batch.cell]
+        chosen = self.sample[batch.cell]
         rows = chosen.X.with_columns(
             features_left=batch.left,
             features_right=batch.right,
             feature_names=tuple(self.columns.features),
         )
-        # Ties that are left out weigh nothing.
-        return replace(chosen, X=rows, weight=(chosen.weight > 0).astype(np.float64))
+        # Each row stands for itself. Ties that are left out weigh nothing.
+        weight, one = (chosen.weight > 0).astype(np.float64), np.ones(len(rows))
+        return replace(chosen, X=rows, weight=weight, multiplicity=one)
 
     def draw(self, units: NDArray[np.integer], number: int) -> Array:
         """Uniform number of each unit, a hash of it, the seed and a number."""

@@ -16,12 +16,12 @@ call, table = FAULTS.call, FAULTS.table
 table(
     "A missing model name",
     lambda: FRAME.assign(model_a=FRAME["model_a"].mask(FRAME.index == 7)),
-    raises=(BattlesError, "'model_a': 1, the first in row 7"),
+    raises=(BattlesError, "'model_a' has missing values: 1, the first in row 7"),
 )
 table(
     "A missing judge",
     lambda: FRAME.assign(judge=FRAME["judge"].mask(FRAME.index == 7)),
-    raises=(BattlesError, "'judge': 1, the first in row 7"),
+    raises=(BattlesError, "'judge' has missing values: 1, the first in row 7"),
 )
 call(
     "Model names that mix text and numbers",
@@ -168,7 +168,7 @@ table(
 table(
     "A missing outcome",
     outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"}).mask(y.index == 7)),
-    raises=(BattlesError, "missing in y: 1, the first in row 7"),
+    raises=(BattlesError, "y has missing values: 1, the first in row 7"),
 )
 table(
     "Outcomes 1 and 2",
