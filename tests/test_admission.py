@@ -1,7 +1,7 @@
 """The road to a ranking: each refusal, each warning, and what decides nothing."""
 
 import pytest
-from tables import said, small
+from tables import small, warnings_of
 
 from skanchor import AnchorPipeline, BTLRegressor, split_battles
 from skanchor.exceptions import BattlesError
@@ -32,7 +32,7 @@ def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
 ):
     X, y = thin(n_judges, rows)
     anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0)
-    messages = [str(one) for one in said(lambda: anchor.fit(X, y))]
+    messages = [str(one) for one in warnings_of(lambda: anchor.fit(X, y))]
     messages = [text for text in messages if "in the median" in text]
     assert bool(messages) == is_told
     if is_told:
@@ -41,7 +41,7 @@ def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
         # What it advises helps.
         one, _ = split_battles(X.assign(winner=y), pool="judges")
         pooled = AnchorPipeline(cv=2, item_effects=None, random_state=0)
-        result = said(lambda: pooled.fit(one, y))
+        result = warnings_of(lambda: pooled.fit(one, y))
         assert not any("in the median" in str(item) for item in result)
         assert 2 * pooled.standard_errors_.iloc[0] < anchor.standard_errors_.iloc[0]
         assert abs(pooled.scores_.iloc[0] - 0.5) < 4 * pooled.standard_errors_.iloc[0]
@@ -49,15 +49,15 @@ def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 @pytest.mark.parametrize(
-    ("change", "btl", "said"),
+    ("change", "btl", "match"),
     [
         ({}, BTLRegressor(score_bound=0.1), r"lie on the bound of 0\.1 logits"),
         ({"model_b": "model-01", "model_a": "model-01"}, None, "has positive weight"),
     ],
     ids=["scores on the bound", "rows against themselves"],
 )
-def test_tables_that_leave_nothing_to_rank_are_refused(change, btl, said):
+def test_tables_that_leave_nothing_to_rank_are_refused(change, btl, match):
     data = small()
     anchor = AnchorPipeline(btl, historical_fit="two-step", cv=3)
-    with pytest.raises(BattlesError, match=said):
+    with pytest.raises(BattlesError, match=match):
         anchor.fit(data.X.assign(**change), data.y)

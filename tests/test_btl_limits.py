@@ -125,7 +125,7 @@ def test_components_keep_their_distances_and_errors():
 
 
 @pytest.mark.parametrize(
-    ("more", "known"),
+    ("more", "bounded"),
     [
         # More votes inside; as many, but more wins over the others.
         ([("c", "d", 0.0)], "cd"),
@@ -133,15 +133,15 @@ def test_components_keep_their_distances_and_errors():
         ([("top", "d", 1.0)], "ab"),
     ],
 )
-def test_of_equal_groups_votes_decide_which_has_the_scale(more, known):
+def test_of_equal_groups_votes_decide_which_has_the_scale(more, bounded):
     rows = [("a", "b", 1.0), ("b", "a", 1.0), ("c", "d", 1.0), ("d", "c", 1.0)]
     rows += [(t, x, y) for x in "abcd" for t, y in (("top", 1.0), ("lost", 0.0))]
     rows += more
     for order in (rows, rows[::-1], rows[2:] + rows[:2]):
         with pytest.warns(SeparationWarning):
             btl = fit(order)
-        assert set(btl.scores_.index[~btl.unbounded_]) == set(known)
-        assert np.isfinite(btl.standard_errors_[list(known)]).all()
+        assert set(btl.scores_.index[~btl.unbounded_]) == set(bounded)
+        assert np.isfinite(btl.standard_errors_[list(bounded)]).all()
 
 
 def test_a_model_that_no_chain_of_wins_ties_to_the_scale():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from tables import quiet, said
+from tables import quiet, warnings_of
 
 from skanchor import (
     AnchorPipeline,
@@ -134,7 +134,7 @@ def test_btl_errors_are_those_of_the_votes():
 def test_whole_numbers_read_as_importance_are_told_once():
     X, y, n, _ = counted(item_effects=0.0)
     anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0)
-    result = said(lambda: anchor.fit(X, y, sample_weight=n))
+    result = warnings_of(lambda: anchor.fit(X, y, sample_weight=n))
     (warning,) = (one for one in result if type(one) is CountWarning)
     assert "weights to frequency" in str(warning)
 

@@ -37,9 +37,9 @@ def documented():
     ]
 
 
-@pytest.mark.parametrize(("found", "named"), documented())
-def test_defaults_are_as_documented(found, named):
-    reference = inspect.signature(found).parameters
+@pytest.mark.parametrize(("function", "named"), documented())
+def test_defaults_are_as_documented(function, named):
+    reference = inspect.signature(function).parameters
     for name, text in named.items():
         if name in reference:
             default = reference[name].default

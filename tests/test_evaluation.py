@@ -124,7 +124,7 @@ POSITION = AnchorPipeline(
 
 
 @pytest.mark.parametrize(
-    ("estimator", "error", "places", "held", "width"),
+    ("estimator", "error", "places", "n_covered", "width"),
     [
         # 0.42 without the two models that judges disagree about.
         (POSITION, 0.119, 0.45, (18, 20), 0.48),
@@ -132,7 +132,7 @@ POSITION = AnchorPipeline(
     ],
     ids=["item-effects", "joint-btl"],
 )
-def test_arena_figures(estimator, error, places, held, width):
+def test_arena_figures(estimator, error, places, n_covered, width):
     """Figures of independent code, to the second digit."""
     if not os.environ.get("SKANCHOR_DATA_MIRROR"):
         pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
@@ -146,7 +146,7 @@ def test_arena_figures(estimator, error, places, held, width):
     assert rmse(table.true_score, table.score) == pytest.approx(error, abs=0.005)
     places_off = insertion_mae(table.true_rank, table["rank"])
     assert places_off == pytest.approx(places, abs=0.1)
-    assert held[0] <= table.covered.sum() <= held[1]
+    assert n_covered[0] <= table.covered.sum() <= n_covered[1]
     if width is not None:
         assert interval_width(table.low, table.high) == pytest.approx(width, abs=0.02)
 

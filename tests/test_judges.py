@@ -14,7 +14,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
-from tables import meets, said, scored
+from tables import meets, scored, warnings_of
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor._estimators.judges import JudgeFit, favour_of_a_side
@@ -312,7 +312,9 @@ def runs_of_one_judge(n_runs=3, share=0.07, seed=0):
 
 def named_runs(X, y):
     anchor = AnchorPipeline(cv=2, random_state=0, item_effects="none")
-    result = [one for one in said(lambda: anchor.fit(X, y)) if hasattr(one, "code")]
+    result = [
+        one for one in warnings_of(lambda: anchor.fit(X, y)) if hasattr(one, "code")
+    ]
     return [one.subject for one in result if one.code == "runs-of-one-judge"]
 
 

@@ -3,8 +3,12 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import skanchor
 
+TESTS = Path(__file__).parent
+FOLDERS = [Path(skanchor.__file__).parent, TESTS, TESTS.parent / "benchmarks"]
 VAGUE = set(
     "own known found told said given each some rest kept asked due late anew at_home "
     "hand_on admit heard held view place Chain Evidence Journal Survey Treatment board "
@@ -26,11 +30,11 @@ def names_of(tree):
             yield node.name
 
 
-def test_no_name_is_vague():
-    package = Path(skanchor.__file__).parent
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_no_name_is_vague(folder):
     vague = [
-        f"{path.relative_to(package)}: {name}"
-        for path in sorted(package.rglob("*.py"))
+        f"{path.relative_to(folder)}: {name}"
+        for path in sorted(folder.rglob("*.py"))
         for name in names_of(ast.parse(path.read_text("utf-8")))
         if name in VAGUE - PUBLIC
     ]

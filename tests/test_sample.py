@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tables import quiet, said
+from tables import quiet, warnings_of
 
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError
@@ -28,7 +28,7 @@ def test_bare_arrays_need_both_classes_among_rows_that_weigh():
 
 
 @pytest.mark.parametrize(
-    ("counts", "told"),
+    ("counts", "is_warned"),
     [
         ([0, 2, 1, 1, 3], True),
         ([-1, 2, 1, 1, 3], False),
@@ -37,10 +37,12 @@ def test_bare_arrays_need_both_classes_among_rows_that_weigh():
         ([np.nan] * 5, False),
     ],
 )
-def test_a_column_of_counts_that_weighs_nothing_is_told(counts, told):
-    result = said(lambda: Sample.from_battles(TABLE.assign(count=counts), LABELS))
+def test_a_column_of_counts_that_weighs_nothing_is_told(counts, is_warned):
+    result = warnings_of(
+        lambda: Sample.from_battles(TABLE.assign(count=counts), LABELS)
+    )
     text = "up to 3, and each row is taken for one"
-    assert any(text in str(one) for one in result) == told
+    assert any(text in str(one) for one in result) == is_warned
 
 
 def test_the_digest_is_that_of_all_that_a_row_says():

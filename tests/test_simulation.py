@@ -171,10 +171,10 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
         )
         return data.truth.item_effects.to_numpy()
 
-    independent, found = drawn(0.0), drawn(corr)
+    independent, correlated = drawn(0.0), drawn(corr)
     mean = independent.mean(axis=1, keepdims=True)
     expected = np.sqrt(1 + 2 * corr) * mean + np.sqrt(1 - corr) * (independent - mean)
-    assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(correlated, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
         ({"bias": "wiggly"}, "bias"),
         ({"item_corr": -0.9}, "item_corr=-0.9 is below"),
         ({"n_human": 9000}, "exceeds n_historical=8000"),
-        ({"scores": [0, 1]}, r"scores has shape \(2,\), expected \(10,\)"),
+        ({"scores": [0, 1]}, r"scores must be finite, one per .*: shape \(10,\)"),
         ({"scores": [np.nan] * 10}, "scores must be finite"),
         ({"sensitivities": [1]}, "one per judge"),
         ({"new_score": [1, 2]}, "one per new model"),
@@ -198,8 +198,8 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
         ({"opponents": [10]}, "opponents must be a list of models, as numbers from 0"),
         ({"opponents": ["a"]}, "opponents must be a list of models"),
         ({"opponents": [[1, 2]]}, "opponents must be a list of models"),
-        ({"human_pairs": [(1, 1)]}, "two different models in each row"),
-        ({"human_pairs": [1, 2]}, "human_pairs must be a list of pairs of models"),
+        ({"human_pairs": [(1, 1)]}, "a list of pairs of different models"),
+        ({"human_pairs": [1, 2]}, "human_pairs must be a list of pairs"),
         ({"n_new_votes": 5}, "needs n_new_models of at least 2, got 1"),
     ],
 )
@@ -219,5 +219,5 @@ def test_bias_maker():
     assert calls == [3, 3, 3] and truth.bias_coef is None
     x = np.ones((2, 3))
     assert_allclose(
-        truth.bias["judge-1"](x), truth.bias["judge-1"].scale * np.cos([1, 1])
+        truth.bias["judge-1"](x), truth.bias["judge-1"].coef * np.cos([1, 1])
     )

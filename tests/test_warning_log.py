@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tables import said
+from tables import warnings_of
 
 from skanchor import AnchorPipeline
 from skanchor.exceptions import BoundWarning, DataWarning, WeakJudgeWarning
@@ -19,7 +19,7 @@ OTHER = judge_warning("Judge 'judge-2' has 9 rows.")
 
 
 @pytest.mark.parametrize(
-    ("known", "by_fold", "expected"),
+    ("before", "by_fold", "expected"),
     [
         ([], {0: [FIRST], 2: [FIRST, FIRST], 3: []}, f"In folds [0, 2]: {FIRST}"),
         # Numbers differ between folds; the first fold's stand for all.
@@ -32,12 +32,12 @@ OTHER = judge_warning("Judge 'judge-2' has 9 rows.")
          f"In folds [0]: {FIRST}"),
     ],
 )  # fmt: skip
-def test_warnings_of_folds_are_merged_and_name_them(known, by_fold, expected):
+def test_warnings_of_folds_are_merged_and_name_them(before, by_fold, expected):
     with WarningLog() as log:
-        for warning in known:
+        for warning in before:
             warn(warning)
         warn_of_parts(by_fold, "In folds {}")
-    assert [str(warning) for warning in log.warnings[len(known) :]] == [expected][
+    assert [str(warning) for warning in log.warnings[len(before) :]] == [expected][
         : len(expected)
     ]
     # The fold's own warning is as it was.
@@ -45,14 +45,14 @@ def test_warnings_of_folds_are_merged_and_name_them(known, by_fold, expected):
 
 
 def test_many_warnings_alike_are_told_in_short():
-    def said(n, code="weak"):
+    def weak_warnings(n, code="weak"):
         names = [f"j-{i}" for i in range(n)]
         return [WeakJudgeWarning(f"{j!r} is weak.", code=code, subject=[j])
                 for j in names]  # fmt: skip
 
     # Up to ten each is told, and any number of those that are about nobody.
     plain = [DataWarning(f"{i} rows are odd.", code="odd") for i in range(12)]
-    alike, other = said(17), said(10, "strong")
+    alike, other = weak_warnings(17), weak_warnings(10, "strong")
     result = list(in_short([*alike, *other, *plain]))
     assert result[:5] == alike[:5] and result[6:] == [*other, *plain]
     text = "'j-5', 'j-6', 'j-7', 'j-8', 'j-9' and 7 more: much as in the five"
@@ -71,7 +71,7 @@ def test_hundreds_of_judges_are_told_in_short():
     judge[old] = [f"judge {min(i // 3, n_judges - 1)}" for i in range(len(old))]
     judge[new] = [f"judge {i % n_judges}" for i in range(len(new))]
     anchor = AnchorPipeline(cv=3, random_state=0)
-    result = said(lambda: anchor.fit(X.assign(judge=judge), data.y))
+    result = warnings_of(lambda: anchor.fit(X.assign(judge=judge), data.y))
     texts = [str(one) for one in result]
     assert n_judges > 150 and len(texts) < 40
     assert any("more: much as in the five" in text for text in texts)

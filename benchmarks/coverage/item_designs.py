@@ -93,7 +93,7 @@ def runs(seed: int, n_runs: int, redrawn: float, is_flip: bool = False) -> Case:
     judged = np.flatnonzero(~case.human)
     prompts = np.arange(len(case.X))
     parts, outcomes = [case.X[case.human]], [case.y[case.human]]
-    kept = [prompts[case.human]]
+    row_prompts = [prompts[case.human]]
     for run in range(n_runs):
         changed = case.rng.random(len(judged)) < redrawn
         fresh = 1 - case.y[judged]
@@ -101,9 +101,9 @@ def runs(seed: int, n_runs: int, redrawn: float, is_flip: bool = False) -> Case:
             fresh = (case.rng.random(len(judged)) < chance[judged]).astype(int)
         parts.append(case.X.iloc[judged].assign(judge=f"run-{run}"))
         outcomes.append(np.where(changed, fresh, case.y[judged]))
-        kept.append(prompts[judged])
+        row_prompts.append(prompts[judged])
     case.X = pd.concat(parts, ignore_index=True)
-    case.X["prompt_id"] = np.concatenate(kept)
+    case.X["prompt_id"] = np.concatenate(row_prompts)
     case.y = np.concatenate(outcomes)
     return case
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._crossfit.fits import FoldResult, FullFit, fit_fold, influence_by_row
@@ -215,7 +214,7 @@ def sum_folds(full: FullFit, folds: Sequence[FoldResult]) -> Repeat:
         # historical ones leave none determined. Nor does a fit that found no minimum.
         unstable[:] = True
     if unstable.any():
-        _warn_of_unstable(full.sample, unstable, apart[:, unstable], weights)
+        _warn_of_unstable(full.sample, unstable, apart, weights)
     lost = np.any([one.undetermined for one in weights], axis=0)
     return Repeat(
         plug_in,
@@ -234,21 +233,19 @@ def _warn_of_unstable(
     apart: NDArray[np.bool_],
     weights: list[RieszWeights],
 ) -> None:
-    """Warn of unstable scores, with the folds and the judges that make them so."""
+    """Warn of unstable scores, and of weak judges, which may make them so.
+
+    ``apart`` says which models each fold places far from where all rows do.
+    """
     why, causes = ": the correction of the plug-in is too large for one step", ""
     if apart.any():
-        far = np.flatnonzero(apart.any(axis=1)).tolist()
-        why += f", and folds {far} place them {FAR:g} logits off"
+        folds = np.flatnonzero(apart.any(axis=1)).tolist()
+        why += f", and folds {folds} place them {FAR:g} logits off"
     # People, who come first, have sensitivity one.
     slopes = [one.fit.x[one.fit.layout.sensitivities][1:] for one in weights]
-    least = pd.Series(np.min(slopes, axis=0), sample.X.judges).sort_values()
-    weak = least[least < WEAK_SENSITIVITY]
-    if len(weak):
-        shown = [
-            f"judge {judge!r} ({c:.2g} in a fold)" for judge, c in weak[:5].items()
-        ]
-        more = f" and {len(weak) - 5} more" if len(weak) > 5 else ""
-        causes = f" Sensitivities are weak: {', '.join(shown)}{more}."
+    weak = sample.X.judges[np.min(slopes, axis=0) < WEAK_SENSITIVITY].tolist()
+    if weak:
+        causes = f" Sensitivities are weak: judges {first_five(weak)}, in some folds."
     warn(undetermined_scores(sample.X.models[unstable].tolist(), why, causes))
 
 
@@ -305,7 +302,7 @@ def votes_alone(
     covariance, scores = centring.T @ covariance @ centring, centring.T @ fit.scores
     weights = [rows.weight for rows in plug_in.sources]
     grams = grams_of(fit, plug_in.sources, weights)
-    riesz = Information.of(fit, grams, fit.precision).weights()
+    riesz = Information.of(fit, grams, fit.precision).weights
     largest = np.zeros(len(X.models))
     if X.is_new.any():
         largest = influence_of(riesz, plug_in.sources, 0).largest

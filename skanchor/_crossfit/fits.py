@@ -27,7 +27,7 @@ from skanchor._crossfit.identification import check_identified
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._estimators.riesz import Weighing, warn_of_unidentified
+from skanchor._estimators.riesz import RieszDebiaser, warn_of_unidentified
 from skanchor._estimators.votes import fit_bias
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of, residuals, row_influence
@@ -87,11 +87,7 @@ class FullFit:
         if items is not None:
             chain = with_item_effects(chain, items)
         if stages.debiaser is not None:
-            debiaser = clone(stages.debiaser)
-            # Choices that the calibrator has made, of learners and ridges, are taken
-            # over.
-            debiaser.learner = chain.calibrator.follow(debiaser.learner)
-            debiaser.set_params(human_bias=chain.btl.bias_)
+            debiaser = _debiaser_of(stages, chain)
             _warn_of_narrow_weights(chain.calibrator, debiaser.learner)
             debiaser.fit_sample(sample.with_battles(chain.X), chain.fit)
             chain = replace(chain, debiaser=debiaser)
@@ -130,10 +126,8 @@ class FullFit:
             is_joint=chain.is_joint,
             is_unweighted=self.stages.arrival.equation == "unweighted",
         )
-        fit, none = plug_in.fit, [None] * len(steps)
-        return FitOfAllRows(
-            fit, steps, plug_in.sources, plug_in.bounds, fit.precision, none
-        )
+        fit, rows = plug_in.fit, plug_in.sources
+        return FitOfAllRows(fit, steps, rows, plug_in.bounds, fit.precision)
 
 
 def with_item_effects(plugged: FittedStages, items: ItemCovariance) -> FittedStages:
@@ -159,6 +153,13 @@ def with_item_effects(plugged: FittedStages, items: ItemCovariance) -> FittedSta
     X = X.with_columns(item_covariance=items.covariance)
     btl.bias_ = fit.voters()
     return replace(plugged, btl=btl, calibrator=fit.calibrated(), X=X, fit=fit)
+
+
+def _debiaser_of(stages: Stages, chain: FittedStages) -> RieszDebiaser:
+    """Unfitted debiaser, with the choices of learners and ridges that stages made."""
+    debiaser: RieszDebiaser = clone(stages.debiaser)
+    debiaser.learner = chain.calibrator.follow(debiaser.learner)
+    return debiaser.set_params(human_bias=chain.btl.bias_)
 
 
 def _warn_of_narrow_weights(calibrator: JudgeCalibrator, learner: Any) -> None:
@@ -254,13 +255,13 @@ def fit_fold(
             chain = _learned_anew(full, training, seed_offset)
             start = full.start_of(chain)
         weights = [training.weight[rows.rows] for rows in start.sources]
-        fit, sources, prior = start.refitted(weights), start.sources, start.prior
+        fit, sources, prior = start.refitted(weights).fit, start.sources, start.prior
         if not full.has_shared_columns:
             fit, sources, prior = _weighed(
                 full, chain, fit, sources, training, seed_offset
             )
         grams = grams_of(fit, sources, weights)
-        riesz = Information.of(fit, grams, prior).weights()
+        riesz = Information.of(fit, grams, prior).weights
         warn_of_fold(riesz, training.X.models)
     held_out, values = rows_held_out(sources, share), None
     if not full.has_shared_columns:
@@ -340,21 +341,13 @@ def _weighed(
     seed_offset: int,
 ) -> tuple[Fit, list[SourceRows], Array]:
     """Fit and rows with the columns of the Riesz weights, and their prior."""
-    debiaser, n_rows = full.stages.debiaser, len(training)
-    assert debiaser is not None
+    debiaser, n_rows = _debiaser_of(full.stages, chain), len(training)
     p = by_row(sources, [fit.probabilities(rows) for rows in sources], n_rows)
     offset = by_row(sources, [fit.bias(rows) for rows in sources], n_rows)
     curvature = training.weight * variance_of(p)
     X = training.X.with_columns(scores=fit.scores)
-    weighing = Weighing.of(
-        training.with_battles(X),
-        curvature,
-        # Choices that the calibrator has made, of learners and ridges, are taken over.
-        chain.calibrator.follow(debiaser.learner),
-        chain.btl.bias_,
-        debiaser.inner_folds,
-        seed_offset,
-    )
+    training_rows = training.with_battles(X)
+    weighing = debiaser.weighing(training_rows, curvature, seed_offset)
     fit = fit.with_spans(weighing.widths)
     biased = full.chain.X.with_columns(biases=offset)
     rows = weighing.rows(full.sample.with_battles(biased))

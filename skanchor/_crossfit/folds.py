@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from skanchor._battles.grouping import RowGroups
-from skanchor._crossfit.source_kfold import BLOCK, SourceKFold
-from skanchor._model.graph import components, count_components
+from skanchor._crossfit.source_kfold import SourceKFold
+from skanchor._model.graph import Connection, components
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array, Split
@@ -52,12 +52,8 @@ class FoldPlan(Sequence[Split]):
         """The same folds of rows that were merged into cells of these sizes."""
         # All folds at once: rows that count for nothing fall before the first.
         n, width = len(size), self.n_folds + 1
-        number: Any = 0
-        for start in range(0, len(cell), BLOCK):
-            block = slice(start, start + BLOCK)
-            at = cell[block].astype(np.intp) * width + self.fold[block] + 1
-            number = number + np.bincount(at, minlength=n * width)
-        number = number.reshape(n, width).T[1:]
+        at = cell.astype(np.intp) * width + self.fold + 1
+        number = np.bincount(at, minlength=n * width).reshape(n, width).T[1:]
         return replace(self, cell=cell, shares=number / size)
 
     def __len__(self) -> int:
@@ -162,12 +158,32 @@ def _draw_plan(
 
 def _keeps_scale(sample: Sample, plan: FoldPlan) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
-    old = np.ix_(~sample.X.is_new, ~sample.X.is_new)
-    whole, *trained = wins_of_votes(sample, plan)
+    wins = wins_of_votes(sample, plan)
+    numbers = (_count_parts(sample, wins, one) for one in ("weak", "strong"))
+    return not any((number[1:] > number[0]).any() for number in numbers)
+
+
+def _count_parts(
+    sample: Sample, wins: NDArray[np.bool_], connection: Connection
+) -> NDArray[np.intp]:
+    """Number of parts that the wins of all votes, and of each training set, leave."""
+    old = ~sample.X.is_new
+    parts = _parts_of_votes(wins, connection)[:, old]
+    return np.array([len(np.unique(part)) for part in parts])
+
+
+def _parts_of_votes(
+    wins: NDArray[np.bool_], connection: Connection
+) -> NDArray[np.intp]:
+    """Part of each model by all votes, and by those of each training set."""
+    by_all = components(wins[0], connection)
     # Most training sets have votes of all kinds, and need no search.
-    fewer = [wins[old] for wins in trained if not np.array_equal(wins, whole)]
-    n_parts = count_components(whole[old]) if fewer else None
-    return all(count_components(wins) == n_parts for wins in fewer)
+    return np.array(
+        [
+            by_all if np.array_equal(one, wins[0]) else components(one, connection)
+            for one in wins
+        ]
+    )
 
 
 def wins_of_votes(sample: Sample, plan: FoldPlan) -> NDArray[np.bool_]:
@@ -198,23 +214,15 @@ def wins_of_votes(sample: Sample, plan: FoldPlan) -> NDArray[np.bool_]:
     return wins.reshape(-1, size, size)
 
 
-def places_all_models(sample: Sample, plan: FoldPlan) -> list[bool]:
+def places_all_models(sample: Sample, plan: FoldPlan) -> NDArray[np.bool_]:
     """Whether votes give all historical models finite scores on one scale.
 
     Those in training of each fold, which are fewer than all votes.
     """
-    X, old = sample.X, ~sample.X.is_new
     # Models of different contexts never meet.
-    n_scales = len(np.unique(X.items.context[old]))
-
-    def is_placed(wins: NDArray[np.bool_]) -> bool:
-        return len(np.unique(components(wins, "strong")[old])) == n_scales
-
-    whole, *trained = wins_of_votes(sample, plan)
-    by_all = is_placed(whole)
-    return [
-        by_all and (np.array_equal(wins, whole) or is_placed(wins)) for wins in trained
-    ]
+    n_scales = len(np.unique(sample.X.items.context[~sample.X.is_new]))
+    wins = wins_of_votes(sample, plan)
+    return np.asarray(_count_parts(sample, wins, "strong")[1:] == n_scales)
 
 
 def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
@@ -228,24 +236,21 @@ def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
             "lists each row as often as its weight says."
         )
     for number, split in enumerate(plan):
-        if not _is_split(split):
-            raise ValueError(
-                f"Split {number} of cv must be a pair (train, test) of row numbers."
-            )
         train, test = np.zeros((2, n_rows), dtype=bool)
         try:
             # Row numbers or masks; an empty list is an array of floats.
             for mask, part in zip((train, test), split, strict=True):
                 mask[np.asarray(part) if len(part) else slice(0)] = True
-        except IndexError:
+        except (IndexError, TypeError, ValueError):
             raise ValueError(
-                f"Split {number} of cv must hold row numbers from 0 to {n_rows - 1}."
+                f"Split {number} of cv must be a pair (train, test) of row numbers "
+                f"from 0 to {n_rows - 1}."
             ) from None
         torn = np.flatnonzero(counts & (train == test))
         if len(torn):
-            where = "both in training and"
-            if not train[torn[0]]:
-                where = "neither in training nor"
+            where = (
+                "both in training and" if train[torn[0]] else "neither in training nor"
+            )
             raise ValueError(
                 f"Split {number} of cv has {len(torn)} rows {where} held out, the "
                 f"first is row {torn[0]}: folds train on all rows not held out.{listed}"
@@ -398,10 +403,8 @@ def check_training_sets(sample: Sample, plan: FoldPlan, *, is_joint: bool) -> No
 def _check_votes(sample: Sample, plan: FoldPlan) -> None:
     """Refuse training votes that leave scores without a limit that all votes give."""
     old = ~sample.X.is_new
-    whole, *trained = wins_of_votes(sample, plan)
-    by_all = components(whole, "strong")[old]
-    for number, wins in enumerate(trained):
-        left = components(wins, "strong")[old]
+    by_all, *trained = _parts_of_votes(wins_of_votes(sample, plan), "strong")[:, old]
+    for number, left in enumerate(trained):
         if len(np.unique(left)) <= len(np.unique(by_all)):
             continue
         loose, before = (part != np.bincount(part).argmax() for part in (left, by_all))

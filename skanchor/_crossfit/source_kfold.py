@@ -219,28 +219,13 @@ def _in_row_order(
     return renumbered
 
 
-BLOCK = 1 << 20
-"""Rows that are dealt at a time: numbers of all would take much memory."""
-
-
 def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArray[Any]:
     """Values handed out to rows by kind, and by their turn within a kind.
 
-    ``kind`` has numbers from zero without gaps, ``turn`` is a permutation. Values are
-    repeated where they are fewer than the rows.
+    ``turn`` is a permutation. Values are repeated where they are fewer than the rows.
     """
     by_turn = np.empty_like(kind)
     by_turn[turn] = kind
     dealt = np.empty(len(turn), dtype=values.dtype)
-    blocks = [slice(at, at + BLOCK) for at in range(0, len(turn), BLOCK)]
-    n_kinds = int(kind.max(initial=0)) + 1
-    sizes = [np.bincount(by_turn[block], minlength=n_kinds) for block in blocks]
-    # Place of the next row of each kind, once rows are ordered by kind and turn.
-    total = np.sum(sizes, axis=0)
-    next_row = total.cumsum() - total
-    for block, size in zip(blocks, sizes, strict=True):
-        order = np.argsort(by_turn[block], kind="stable")
-        at = np.arange(len(order)) + np.repeat(next_row - size.cumsum() + size, size)
-        dealt[block][order] = values[at % len(values)]
-        next_row += size
+    dealt[np.argsort(by_turn, kind="stable")] = np.resize(values, len(turn))
     return dealt[turn]

@@ -6,7 +6,7 @@ together (jointly), from a start in two steps. Rows of new models then decide th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,9 +24,8 @@ from skanchor._estimators.judges import JudgeCalibrator, NoJudges
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._estimators.votes import fit_bias
-from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._model.logistic import fit_logistic, separation_of
+from skanchor._model.logistic import separation_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
@@ -37,9 +36,6 @@ from skanchor.warning_log import WarningLog, warn
 
 ROUNDS = 2
 """Times that a learner without a span is fitted again on jointly fitted scores."""
-
-FARTHEST = 5.0
-"""Factor by which the scale of the scores may move before the fit."""
 
 RUNAWAY = 2.0
 """Times its sensitivity beside fixed scores, from which one on its bound is taken to
@@ -289,8 +285,7 @@ def _fit_jointly(
     """
     start_fit = start.fit
     first, *others = start_fit.steps(excluded_judges, is_joint=True)[:-1]
-    excluded = start_fit.codes(excluded_judges)
-    fit = start_fit.moved(_rescaled(start_fit, excluded)).fitted([first])
+    fit = start_fit.fitted([first])
     if not fit.fit.converged:
         warn(
             ConvergenceWarning(
@@ -316,34 +311,6 @@ def _fit_jointly(
         is_joint=True,
         excluded_judges=excluded_judges,
     )
-
-
-def _rescaled(history: PipelineFit, excluded: Collection[int]) -> Fit:
-    """Move scores and sensitivities along the curve that judges cannot see.
-
-    Verdicts know scores only times sensitivities, so that people alone decide the
-    scale. Along its curve the loss of verdicts is flat, and straight steps are short.
-    """
-    fit, layout = history.fit, history.layout
-    x = fit.x.copy()
-    for rows in history.sources:
-        if rows.source != PEOPLE or rows.is_new:
-            continue
-        delta = rows.differences(fit.scores)
-        scale = fit_logistic(
-            delta[:, None],
-            rows.y,
-            rows.weight,
-            offset=fit.logits(rows) - delta,
-            bounds=(1.0 / FARTHEST, FARTHEST),
-            start=np.ones(1),
-        ).coef[0]
-        x[layout.scores] *= scale
-        # Excluded judges keep their sensitivity.
-        moved = np.ones(layout.n_sources, dtype=bool)
-        moved[[PEOPLE, *excluded]] = False
-        x[layout.sensitivities][moved] /= scale
-    return fit.moved(x)
 
 
 def judges_without_sensitivity(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -21,10 +21,10 @@ from skanchor._battles import (
     usable_features,
 )
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.pipeline_fit import PipelineFit, carried
+from skanchor._estimators.pipeline_fit import carried
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._model.riesz import Solution
+from skanchor._model.riesz import Information
 from skanchor._model.sources import ResidualRows, SourceRows, sigmoid, variance_of
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._sample.source_rows import rows_that_count, source_rows
@@ -74,7 +74,7 @@ class RieszDebiaser(ComparisonEstimator):
         Targets: the score of each model, historical ones centred.
     information_ : ndarray of shape (p, p)
         Information of all parameters that rows decide, with its prior.
-    solution_ : Solution
+    solution_ : Information
         The solved system: weights and information of all parameters.
     learners_ : tuple of WeightFunctions
         Functions gamma in the weights of each source, people first.
@@ -127,30 +127,79 @@ class RieszDebiaser(ComparisonEstimator):
         self.human_bias = human_bias
         self.unseen = unseen
 
-    def _fit(
-        self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
-    ) -> None:
-        """Solve for the weights; ``start`` may have laid out the rows already."""
-        X, eta = sample.X, sample.X.logits()
-        used = sample.counts & np.isfinite(eta)
-        is_whole = bool((used == sample.counts).all())
-        by_features = used if self.human_bias is not None else used & ~X.is_human
-        X = usable_features(X, by_features)
-        sample = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
-        curvature = sample.weight * variance_of(sigmoid(np.where(used, eta, 0.0)))
-        settings = self._part("learner"), self.human_bias, self.inner_folds
-        weighing = Weighing.of(sample, curvature, *settings, seed_offset)
-        if start is not None and is_whole and weighing.are_biases(start.learners):
-            # The columns of the weights are those of the biases.
-            rows = [replace(a, offset=start.fit.bias(a)) for a in start.sources]
-        else:
-            rows = weighing.rows(sample)
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        X = sample.X
+        usable = np.isfinite(X.logits())
+        used, has_bias = usable & sample.counts, self.human_bias is not None
+        rows = usable_features(X, used if has_bias else used & ~X.is_human)
+        sample = sample.with_battles(rows).weighted(np.where(used, sample.weight, 0.0))
+        curvature = sample.weight * variance_of(sigmoid(np.where(used, X.logits(), 0)))
+        weighing = self.weighing(sample, curvature, seed_offset)
         fit = carried(X, X.item_covariance).with_spans(weighing.widths)
-        self.keep(X, weighing, Solution.of(fit, rows, weighing.prior(fit)))
+        prior = weighing.prior(fit)
+        self.keep(X, weighing, Information.of_rows(fit, weighing.rows(sample), prior))
         totals = np.bincount(X.sources + 1, sample.weight)[1:].tolist()
         self._source_totals = dict(zip(X.source_keys, totals, strict=True))
 
-    def keep(self, X: Comparisons, weighing: Weighing, solution: Solution) -> Self:
+    def weighing(
+        self, sample: Sample, curvature: Array, seed_offset: int = 0
+    ) -> Weighing:
+        """Choose columns by historical rows, or project the rows' own columns.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows of the fit.
+        curvature : ndarray of shape (n_rows,)
+            Weight times the variance of the outcome; zero for rows that do not count.
+        seed_offset : int, default=0
+            Number of the training set, from which learners derive their seeds.
+
+        Returns
+        -------
+        Weighing
+        """
+        X, learner, functions = sample.X, self._part("learner"), []
+        for source, judge in enumerate([HUMAN, *X.judges.tolist()]):
+            cut, is_people = X.by_judge(source - 1), source == PEOPLE
+            of_rows = curvature[cut.rows]
+            has_columns = of_rows.any() and X.features_left.shape[1]
+            if not has_columns or (is_people and self.human_bias is None):
+                functions.append(WeightFunctions())
+                continue
+            one: Any = self.human_bias
+            if not is_people:
+                one = clone(learner_for(learner, judge))
+            if linearity(one) == "fixed":
+                # The columns of a span are those of the bias, whatever the arrivals
+                # look like: only where a judge has no historical row, they count.
+                old = np.where(cut.involves(X.is_new), 0.0, of_rows)
+                weight = old if old.any() else of_rows
+                if not is_people:
+                    one.fit_span(cut.pairs, weight)
+                ridge = one.ridge(cut.pairs, weight)
+                functions.append(WeightFunctions(one, ridge, float(old.sum())))
+                continue
+            if is_people:
+                one = for_riesz_weights(one)
+            # Weights minimise a squared criterion, whatever the loss of the bias.
+            one.set_params(loss="squared")
+            places = np.flatnonzero(of_rows > 0)
+            at, none = cut.rows[places], np.empty((len(places), 0))
+            targets = _columns(cut, len(X.models))[places]
+            rows = TrainingRows(cut.pairs[places], targets, of_rows[places], none)
+            fold = _inner_folds(sample, at, self.inner_folds)
+            inner = []
+            for k in range(fold.max() + 1):
+                train = np.flatnonzero((fold != k) | (fold.max() == 0))
+                fitted = clone(one), rows[train], judge
+                inner.append(fit_learner(*fitted, seed_offset=seed_offset))
+            folds = np.full(len(sample), -1)
+            folds[at] = fold
+            functions.append(WeightFunctions(one, inner=tuple(inner), fold=folds))
+        return Weighing(tuple(functions))
+
+    def keep(self, X: Comparisons, weighing: Weighing, solution: Information) -> Self:
         """Store solved weights, and warn of scores that these leave open.
 
         Parameters
@@ -159,7 +208,7 @@ class RieszDebiaser(ComparisonEstimator):
             Rows with the models and judges of the weights.
         weighing : Weighing
             Columns of the weights.
-        solution : Solution
+        solution : Information
             The weights.
 
         Returns
@@ -169,15 +218,15 @@ class RieszDebiaser(ComparisonEstimator):
         self.models_, self.judges_ = X.models, X.judges
         self.weighing_, self.solution_ = weighing, solution
         self.learners_ = weighing.functions
-        self.information_ = solution.information.matrix
+        self.information_ = solution.matrix
         self.identity_error_ = float(np.abs(solution.gap).max(initial=0.0))
         self.undetermined_ = solution.weights.undetermined
         if self.undetermined_.any():
             warn_of_unidentified(X.models[self.undetermined_])
         return self
 
-    def _aligned(self, X: Battles) -> tuple[Comparisons, NDArray[np.bool_]]:
-        """Encoded rows in the vocabulary of the fit, and which of them have a logit."""
+    def _aligned(self, X: Battles) -> Comparisons:
+        """Encoded rows in the vocabulary of the fit."""
         aligned = self._encode(X).relabel(self.models_, self.judges_)
         lacks_judges = len(self.judges_) > 0 and aligned.sensitivities is None
         if aligned.scores is None or lacks_judges:
@@ -185,7 +234,7 @@ class RieszDebiaser(ComparisonEstimator):
                 "RieszDebiaser needs comparisons that carry scores, sensitivities and "
                 "biases; transform them with the fitted earlier stages first."
             )
-        return aligned, aligned.is_usable & np.isfinite(aligned.logits())
+        return aligned
 
     def weights(self, X: Battles) -> Array:
         """Riesz weights of rows.
@@ -201,7 +250,7 @@ class RieszDebiaser(ComparisonEstimator):
             Weight a of each row's residual in the score of each of ``models_``, in
             logits; zero for rows that cannot be used.
         """
-        aligned, _ = self._aligned(X)
+        aligned = self._aligned(X)
         one = np.ones(len(aligned))
         sample = Sample(aligned, Outcomes(0.0 * one, np.array([0, 1]), 1), one)
         weights = np.zeros((len(aligned), len(self.models_)))
@@ -227,9 +276,10 @@ class RieszDebiaser(ComparisonEstimator):
         ndarray of shape (n_rows, n_models)
             In logits of each score.
         """
-        aligned, used = self._aligned(X)
+        aligned = self._aligned(X)
         residual = self._outcome_values(aligned, y) - sigmoid(aligned.logits())
-        return self.weights(X) * np.where(used, residual, 0.0)[:, None]
+        # Rows without a logit have weights of zero.
+        return self.weights(X) * np.nan_to_num(residual)[:, None]
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         return X
@@ -257,24 +307,20 @@ class RieszDebiaser(ComparisonEstimator):
         float
             Higher is better.
         """
-        aligned, used = self._aligned(X)
-        weight = np.where(used, check_weight(sample_weight, aligned), 0.0)
-        if not weight.any():
+        aligned, squares = self._aligned(X), np.sum(self.weights(X) ** 2, axis=1)
+        weight, p = check_weight(sample_weight, aligned), sigmoid(aligned.logits())
+        used = np.isfinite(p) & aligned.is_usable & (weight > 0)
+        if not used.any():
             raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
-        p = sigmoid(np.nan_to_num(aligned.logits()))
-        squares = p * (1.0 - p) * np.sum(self.weights(X) ** 2, axis=1)
-        # Code -1, of rows without a source, is the first.
-        size, source = 1 + len(aligned.source_keys), aligned.sources + 1
-        mass, total = (
-            np.bincount(source, values, size)[1:]
-            for values in (weight, weight * squares)
-        )
-        of_fit = [self._source_totals.get(key, 0.0) for key in aligned.source_keys]
-        mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
         targets = self.solution_.layout.targets
-        return float(
-            2.0 * np.sum(targets * self.solution_.weights.values) - of_fit @ mean
-        )
+        gain = 2.0 * np.sum(targets * self.solution_.weights.values)
+        for source, key in enumerate(aligned.source_keys):
+            rows = used & (aligned.sources == source)
+            if rows.any():
+                loss = p[rows] * (1.0 - p[rows]) * squares[rows]
+                mean = np.average(loss, weights=weight[rows])
+                gain -= self._source_totals.get(key, 0.0) * mean
+        return float(gain)
 
 
 def warn_of_unidentified(models: NDArray[Any]) -> None:
@@ -322,61 +368,42 @@ class WeightFunctions:
         """Rows with the columns of items and display order less their projections."""
         if not self.inner:
             return part
-        columns, fold = _columns(part), np.full(len(part), -1)
-        if is_training:
-            fold = self.fold[part.rows]
+        columns = _columns(part, part.n_items)
+        fold = self.fold[part.rows] if is_training else np.full(len(part), -1)
         sides = X.features_left, X.features_right
         pairs = FeaturePairs(*sides, X.feature_names, part.rows)
         for k, one in enumerate(self.inner):
-            at = np.flatnonzero((fold == k) | (fold < 0))
+            share = np.where(fold < 0, 1.0 / len(self.inner), fold == k)
+            at = np.flatnonzero(share)
             if len(at):
-                share = np.where(fold[at] < 0, 1.0 / len(self.inner), 1.0)
-                columns[at] -= share[:, None] * one.contrast(pairs[at])
+                columns[at] -= share[at, None] * one.contrast(pairs[at])
         if not np.isfinite(columns).all():
             raise LearnerError("the learner of the Riesz weights returned NaN.")
         attributes = {f.name: getattr(part, f.name) for f in fields(part)}
         return ResidualRows(**attributes, residual=columns)
 
 
-def _columns(rows: SourceRows | JudgeRows) -> Array:
+def _inner_folds(
+    sample: Sample, rows: NDArray[np.intp], n_folds: int
+) -> NDArray[np.intp]:
+    """Inner fold of some rows, from zero.
+
+    Rows of one group stay together. There are no more folds than groups; one group
+    leaves none to hold out, and is fitted and predicted in full.
+    """
+    group = rows if sample.groups is None else sample.groups[rows]
+    groups, code = np.unique(group, return_inverse=True)
+    fold = np.random.default_rng(0).permutation(len(groups)) % n_folds
+    return np.asarray(fold[code])
+
+
+def _columns(rows: SourceRows | JudgeRows, n_items: int) -> Array:
     """Columns of items and display order, dense, of shape (n, n_items + 1).
 
     The score difference is a combination of the columns of the items.
     """
-    n_items = rows.n_models if isinstance(rows, JudgeRows) else rows.n_items
     items = np.eye(n_items)
     return np.column_stack([items[rows.left] - items[rows.right], rows.order])
-
-
-def _projected(
-    learner: Any,
-    judge: Any,
-    cut: JudgeRows,
-    sample: Sample,
-    curvature: Array,
-    inner_folds: int,
-    seed_offset: int,
-) -> WeightFunctions:
-    """Fit a learner without a span to the columns of a source, fold by fold."""
-    places = np.flatnonzero(curvature[cut.rows] > 0)
-    rows = cut.rows[places]
-    nothing = np.empty((len(rows), 0))
-    training = TrainingRows(
-        cut.pairs[places], _columns(cut)[places], curvature[rows], nothing
-    )
-    # Rows of one group stay together. There are no more folds than groups; one group
-    # leaves none to hold out, and is fitted and predicted in full.
-    group = rows if sample.groups is None else sample.groups[rows]
-    groups, code = np.unique(group, return_inverse=True)
-    n_folds = min(inner_folds, len(groups))
-    fold = (np.random.default_rng(0).permutation(len(groups)) % n_folds)[code]
-    folds, inner = np.full(len(sample), -1), []
-    folds[rows] = fold
-    for k in range(n_folds):
-        fitting_rows = training[np.flatnonzero((fold != k) | (n_folds == 1))]
-        one = fit_learner(clone(learner), fitting_rows, judge, seed_offset=seed_offset)
-        inner.append(one)
-    return WeightFunctions(learner, inner=tuple(inner), fold=folds)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -384,55 +411,6 @@ class Weighing:
     """Functions of the features in the Riesz weights of all sources, people first."""
 
     functions: tuple[WeightFunctions, ...]
-
-    @classmethod
-    def of(
-        cls,
-        sample: Sample,
-        curvature: Array,
-        learner: Any,
-        human_bias: Any,
-        inner_folds: int,
-        seed_offset: int = 0,
-    ) -> Weighing:
-        """Choose columns by historical rows, or project the rows' own columns.
-
-        ``curvature`` is the weight times the variance of the outcome of each row,
-        ``human_bias`` the fitted bias of people, whose span is taken over, and
-        ``seed_offset`` the number of the training set, from which learners derive their
-        seeds. The others are those of :class:`skanchor.RieszDebiaser`.
-        """
-        X, functions = sample.X, []
-        for source, judge in enumerate([HUMAN, *X.judges.tolist()]):
-            cut, is_people = X.by_judge(source - 1), source == PEOPLE
-            curvature_of_rows = curvature[cut.rows]
-            is_used = curvature_of_rows.any() and X.features_left.shape[1]
-            if not is_used or (is_people and human_bias is None):
-                functions.append(WeightFunctions())
-                continue
-            learner_of_source: Any = (
-                human_bias if is_people else clone(learner_for(learner, judge))
-            )
-            # The columns of a span are those of the bias, whatever the arrivals look
-            # like: only where a judge has no historical row, they count.
-            old = np.where(cut.involves(X.is_new), 0.0, curvature_of_rows)
-            weight = old if old.any() else curvature_of_rows
-            if linearity(learner_of_source) == "fixed":
-                if not is_people:
-                    learner_of_source.fit_span(cut.pairs, weight)
-                ridge = learner_of_source.ridge(cut.pairs, weight)
-                functions.append(
-                    WeightFunctions(learner_of_source, ridge, float(old.sum()))
-                )
-                continue
-            learner_of_source = (
-                for_riesz_weights(learner_of_source) if is_people else learner_of_source
-            )
-            # Weights minimise a squared criterion, whatever the loss of the bias.
-            learner_of_source.set_params(loss="squared")
-            settings = cut, sample, curvature, inner_folds, seed_offset
-            functions.append(_projected(learner_of_source, judge, *settings))
-        return cls(tuple(functions))
 
     @property
     def has_spans(self) -> bool:

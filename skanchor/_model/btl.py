@@ -1,4 +1,4 @@
-"""Bradley-Terry-Luce scores of people's votes, by maximum likelihood.
+"""Bradley-Terry-Luce scores of people's votes, by maximum likelihood, and their errors.
 
 Votes are summed by pair of models and outcome, so that a Newton step costs as much for
 a hundred votes as for millions.
@@ -11,9 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._model.fit import Fit
 from skanchor._model.graph import components, laplacian, pair_sums, sorted_components
+from skanchor._model.influence import influence_of
+from skanchor._model.layout import Layout
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.sources import sigmoid
+from skanchor._model.riesz import RieszWeights
+from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._typing import Array
 
 _STEP = 1 << 16
@@ -28,100 +32,80 @@ _SAFE_STEP = 0.5
 _ARMIJO = 1e-4
 """Share of the decrease promised by the gradient that a step must reach."""
 
+LEAST_NOISE = 1e-26
+"""Variance of outcomes, relative to that of votes, below which it is rounding."""
 
-@dataclass(frozen=True, eq=False, slots=True)
-class VoteCells:
-    """Votes summed by ordered pair of models and outcome.
+_CANCELLED = 1e-12
+"""Variance of a contrast, in that of independent votes, below which it is rounding."""
 
-    Attributes
+_LOST = 1e-9
+"""Share of a variance that rounding may reach."""
+
+
+def count_votes(
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    y: Array,
+    weight: Array,
+    square: Array,
+    n_models: int,
+) -> tuple[NDArray[np.intp], SourceRows]:
+    """Sum votes by ordered pair of different models and outcome.
+
+    Parameters
     ----------
-    left, right : ndarray of shape (n_cells,)
-        Codes of the models.
-    y : ndarray of shape (n_cells,)
-        Preference for the left model, in [0, 1].
-    weight, square : ndarray of shape (n_cells,)
-        Sums of the weights of the votes, and of their squares.
+    left, right, y : ndarray of shape (n_rows,)
+        Models, and preferences for the left one.
+    weight, square : ndarray of shape (n_rows,) or (1,)
+        Sums of the weights of the votes that a row stands for, and of their squares;
+        one number where all are equal.
     n_models : int
         Number of models.
+
+    Returns
+    -------
+    present : ndarray of shape (n_present,)
+        Models with a vote.
+    votes : SourceRows
+        Sums of votes on these, each in place of as many votes of equal weight as have
+        its sums. Of graded outcomes hardly two are equal: a row is a sum.
     """
-
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
-    y: Array
-    weight: Array
-    square: Array
-    n_models: int
-
-    @classmethod
-    def of(
-        cls,
-        left: NDArray[np.intp],
-        right: NDArray[np.intp],
-        y: Array,
-        weight: Array,
-        square: Array,
-        n_models: int,
-    ) -> VoteCells:
-        """Sum rows.
-
-        Parameters
-        ----------
-        left, right, y : ndarray of shape (n_rows,)
-            Models, and preferences for the left one.
-        weight, square : ndarray of shape (n_rows,) or (1,)
-            Sums of the weights of the votes that a row stands for, and of their
-            squares; one number where all are equal.
-        n_models : int
-            Number of models.
-        """
-        n_cells = 3 * n_models**2
-        sums, n_votes = np.zeros((2, n_cells)), np.zeros(n_cells, dtype=np.intp)
-        are_equal = weight.size == square.size == 1
-        weight, square, _ = np.broadcast_arrays(weight, square, y)
-        step = max(_STEP, n_cells)
-        for start in range(0, len(y), step):
-            rows = slice(start, start + step)
-            twice = 2.0 * y[rows]
-            cell = twice.astype(np.intp)
-            if (cell != twice).any():
-                # Of graded outcomes hardly two are equal: a row is a cell.
-                return cls(left, right, y, weight, square, n_models)
-            cell += 3 * (n_models * left[rows] + right[rows])
-            if are_equal:
-                n_votes += np.bincount(cell, minlength=n_cells)
-            else:
-                sums[0] += np.bincount(cell, weight[rows], n_cells)
-                sums[1] += np.bincount(cell, square[rows], n_cells)
-        if are_equal:
-            sums = np.outer([weight[0], square[0]], n_votes)
+    n_cells = 3 * n_models**2
+    sums, are_equal = np.zeros((2, n_cells)), weight.size == square.size == 1
+    weight, square, _ = np.broadcast_arrays(weight, square, y)
+    step = max(_STEP, n_cells)
+    for start in range(0, len(y), step):
+        rows = slice(start, start + step)
+        twice = 2.0 * y[rows]
+        cell = twice.astype(np.intp)
+        if (cell != twice).any():
+            break
+        cell += 3 * (n_models * left[rows] + right[rows])
+        # Equal weights are counted, which takes less than adding them up.
+        sums[0] += np.bincount(cell, None if are_equal else weight[rows], n_cells)
+        if not are_equal:
+            sums[1] += np.bincount(cell, square[rows], n_cells)
+    else:
+        if are_equal and len(y):
+            sums = np.outer([weight[0], square[0]], sums[0])
         at = np.flatnonzero(sums[0])
         pair, outcome = np.divmod(at, 3)
         left, right = np.divmod(pair, n_models)
-        weight, square = sums[:, at]
-        return cls(left, right, outcome / 2.0, weight, square, n_models)
+        y, (weight, square) = outcome / 2.0, sums[:, at]
+    used = (left != right) & (weight > 0)
+    present, sides = np.unique(np.stack([left[used], right[used]]), return_inverse=True)
+    y, weight, square = y[used], weight[used], square[used]
+    (left, right), size = sides.reshape(2, -1), len(present)
+    count = weight**2 / square
+    return present, SourceRows.apart(left, right, y, weight, size, count=count)
 
-    def among(self, models: NDArray[np.intp]) -> VoteCells:
-        """The same cells, of which the models are numbered among fewer."""
-        number = np.full(self.n_models, -1)
-        number[models] = np.arange(len(models))
-        # A model that has met itself alone is none of them.
-        used = (number[self.left] >= 0) & (number[self.right] >= 0)
-        columns = (self.y[used], self.weight[used], self.square[used])
-        left, right = number[self.left[used]], number[self.right[used]]
-        return VoteCells(left, right, *columns, n_models=len(models))
 
-    def table(self, values: Array) -> Array:
-        """Sums of values of the cells by ordered pair of different models."""
-        sums = pair_sums(self.left, self.right, values, self.n_models)
-        np.fill_diagonal(sums, 0.0)
-        return sums
-
-    @property
-    def wins(self) -> Array:
-        """(Half) wins of the row model over the column model, from both orders."""
-        # Wins and losses are summed apart, so that no digits of the fewer are lost.
-        lost = self.table(self.weight * (1.0 - self.y))
-        return self.table(self.weight * self.y) + lost.T
+def wins_of(votes: SourceRows) -> Array:
+    """(Half) wins of the row model over the column model, from both orders."""
+    left, right, n = votes.left, votes.right, votes.n_items
+    # Wins and losses are summed apart, so that no digits of the fewer are lost.
+    lost = pair_sums(right, left, votes.weight * (1.0 - votes.y), n)
+    return pair_sums(left, right, votes.weight * votes.y, n) + lost
 
 
 def solve_for_scores(
@@ -372,3 +356,137 @@ def _share(before: Array, width: Array, after: Array) -> Array:
     """Share of the longest chain through a component that precedes its centre."""
     whole = before + width + after
     return np.asarray((before + width / 2.0) / np.where(whole > 0, whole, 1.0))
+
+
+# ----------------------------------------------------------------------------- errors
+@dataclass(frozen=True, eq=False, slots=True)
+class ScoreErrors:
+    """Covariances of the scores of a fit.
+
+    Between models on different scales there is no information, and games against a
+    model that is on none say nothing of the others.
+
+    Attributes
+    ----------
+    fit : BTLFit
+        Scores.
+    inverse : ndarray of shape (n_models, n_models)
+        Inverse information; zero between scales. It is not that of centred scores: a
+        light model would move their mean, and add its large variance to all others.
+    is_uncertain : ndarray of shape (n_models,)
+        Models on scales whose differences floating point does not determine.
+    noise, expected : ndarray of shape (n_models, n_models)
+        Squared residuals of the votes of each ordered pair, and their expectation for
+        independent votes.
+    is_silent : ndarray of shape (n_models, n_models)
+        Pairs without noise that connect models which no noisy pairs connect. Their
+        outcomes equal the predictions up to rounding, so that contrasts between such
+        models have no estimate of their error but that of independent votes.
+    """
+
+    fit: BTLFit
+    inverse: Array
+    is_uncertain: NDArray[np.bool_]
+    noise: Array
+    expected: Array
+    is_silent: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, votes: SourceRows, fit: BTLFit, alpha: float) -> ScoreErrors:
+        """Factorise the information of the votes, with the ridge of :func:`fit_btl`."""
+        left, right, scale, n = votes.left, votes.right, fit.scale, votes.n_items
+        counts = (scale[:, None] == scale) & (scale >= 0)
+        # For rare events both p and 1 - p must have their digits.
+        p = sigmoid(fit.scores[:, None] - fit.scores)
+        residual = votes.y * p[right, left] - (1.0 - votes.y) * p[left, right]
+        square, variance = votes.weight**2 / votes.count, p * p.T
+        noise = counts * pair_sums(left, right, square * residual**2, n)
+        expected = counts * variance * pair_sums(left, right, square, n)
+        weight = pair_sums(left, right, votes.weight, n)
+        inverse, is_uncertain = np.zeros_like(weight), np.zeros(n, dtype=bool)
+        for at in fit.scales:
+            box, ridge = np.ix_(at, at), alpha * weight.sum()
+            information = (weight * variance)[box]
+            inverse[box], is_certain = solve_for_scores(
+                information, ridge, np.eye(len(at))
+            )
+            is_uncertain[at] = not is_certain
+        either, wanted = noise + noise.T, expected + expected.T
+        part = components(either > LEAST_NOISE * wanted, "weak")
+        is_silent = (wanted > 0) & (part[:, None] != part)
+        return cls(fit, inverse, is_uncertain, noise, expected, is_silent)
+
+    def fisher(self) -> Array:
+        """Inverse information."""
+        return self._centred(self._centred(self.inverse).T)
+
+    def of_votes(self) -> Array:
+        """Sandwich of independent votes."""
+        return self._of_pairs(np.where(self.is_silent, self.expected, self.noise))
+
+    def of_groups(self, rows: SourceRows) -> tuple[Array, bool]:
+        """Sandwich of votes that depend on each other within groups, and by rater.
+
+        Parameters
+        ----------
+        rows : SourceRows
+            The votes one by one, in the same unit of the weights.
+
+        Returns
+        -------
+        covariance : ndarray of shape (n_models, n_models)
+        is_lost : bool
+            Whether residuals cancel within groups and leave a score, or the difference
+            of two models that met, without an error. The covariance is then that of
+            independent votes.
+        """
+        n, scale = rows.n_items, self.fit.scale
+        rows = rows[(scale[rows.left] >= 0) & (scale[rows.left] == scale[rows.right])]
+        nowhere = np.zeros(n, dtype=np.intp)
+        start = Fit.start(Layout(nowhere > 0, nowhere, np.arange(n), (0,), (False,)))
+        start.x[:n] = self.fit.scores
+        values = np.zeros((len(start.x), n))
+        values[:n] = self._centred(self.inverse)
+        weights = RieszWeights(start, values, self.is_uncertain)
+        influence = influence_of(weights, [rows], int(rows.rater.max(initial=-1)) + 1)
+        by_group, independent = influence.parts[0], self._of_pairs(self.expected)
+        by_rater = influence.covariance_parts()[0] - by_group
+        if (rows.group < 0).all():
+            return self.of_votes() + by_rater, False
+        if self.is_silent.any():
+            by_group += self._of_pairs(np.where(self.is_silent, self.expected, 0.0))
+
+        def contrasts(matrix: Array) -> Array:
+            # Var(s_i - s_j) = C_ii + C_jj - 2 C_ij.
+            variance = matrix.diagonal()
+            return np.asarray(variance[:, None] + variance - 2.0 * matrix)
+
+        gaps = contrasts(by_group) <= _CANCELLED * contrasts(independent)
+        variance, wanted = by_group.diagonal(), independent.diagonal()
+        is_zero = (variance <= _CANCELLED * wanted) & (wanted > 0)
+        is_lost = bool(gaps[self.expected > 0].any() or is_zero.any())
+        return (independent if is_lost else by_group) + by_rater, is_lost
+
+    def _of_pairs(self, noise: Array) -> Array:
+        """Sandwich of the noise that the independent votes of each pair add."""
+        meat, size = laplacian(noise), np.abs(self.inverse)
+        result = self._centred(self._centred(self.inverse @ meat @ self.inverse).T)
+        # The rounding error of the product A M A is at most that of |A| |M| |A|.
+        error = np.finfo(float).eps * ((size @ np.abs(meat)) * size).sum(axis=1)
+        if (error <= _LOST * result.diagonal()).all():
+            return result
+        # Where light votes alone join groups of models, their digits are lost in the
+        # sums by model beside heavy votes within the groups.
+        result, local = np.zeros_like(result), self._centred(self.inverse)
+        for left, root in enumerate(np.sqrt(noise + noise.T)):
+            right = left + 1 + np.flatnonzero(root[left + 1 :])
+            moved = root[right, None] * (local[left] - local[right])
+            result += moved.T @ moved
+        return result
+
+    def _centred(self, columns: Array) -> Array:
+        """Columns of each row that are centred on their scales."""
+        columns = columns.copy()
+        for at in self.fit.scales:
+            columns[:, at] -= columns[:, at].mean(axis=1, keepdims=True)
+        return columns

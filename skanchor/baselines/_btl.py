@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 
 from skanchor._battles import decide_roles
 from skanchor._estimators.btl import BTLRegressor
@@ -287,11 +288,7 @@ class PerJudgeBTL(TwoSteps):
                 scores = scores / slope if slope else 0.0 * scores
             by_judge.append(np.clip(scores, -SCORE_BOUND, SCORE_BOUND))
         # Mean over the judges that give a finite score, NaN where none does.
-        scores_by_judge = np.array(by_judge)
-        is_scored = np.isfinite(scores_by_judge)
-        total = np.where(is_scored, scores_by_judge, 0.0).sum(axis=0)
-        with np.errstate(invalid="ignore"):
-            mean = total / is_scored.sum(axis=0)
+        mean = pd.DataFrame(by_judge).mean()
         return np.where(X.is_new, mean, X.scores)
 
 

@@ -118,19 +118,15 @@ def bootstrap(
     replicates = np.concatenate(blocks)
     result = BootstrapResult(fitted, fitted.models_, is_new, values, replicates)
     name = type(method).__name__
-    if n_resamples - result.failed < 2:
-        raise ValueError(
-            f"{name} could not be fitted on any of {n_resamples} resamples; some model "
-            "or judge has too few rows."
-        )
     if result.failed:
-        warn_of_data(
-            "failed-resamples",
-            (),
+        problem = (
             f"{name} could not be fitted on {result.failed} of {n_resamples} "
-            "resamples, which lack a model or a judge or leave the models "
-            "unconnected. They are left out of the intervals.",
+            "resamples, which lack a model or a judge or leave the models unconnected."
         )
+        if n_resamples - result.failed < 2:
+            raise ValueError(problem)
+        words = f"{problem} They are left out of the intervals."
+        warn_of_data("failed-resamples", (), words)
     return result
 
 
@@ -312,6 +308,7 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, refits.models[refits.is_new]
         inner, inputs = self.estimator_.result_, sample.inputs
+        covariance = refits.covariance[None]
         # A score that is the same in all resamples lies on a bound. Its standard error
         # is unknown, and not zero.
         at_bound = refits.standard_errors.to_numpy() <= _AT_BOUND
@@ -321,10 +318,11 @@ class Bootstrapped(AroundMethod, RankingEstimator):
             refits.models,
             refits.is_new,
             refits.estimates[None],
-            refits.covariance[None],
+            covariance,
             at_bound | getattr(inner, "unbounded", False),
             inner.n_human,
             inner.n_judge,
+            np.zeros_like(covariance),
             inputs=inputs if inner.inputs.features else inputs.without_features(),
             refits=refits,
             kind=self.kind,

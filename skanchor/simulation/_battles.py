@@ -13,13 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from skanchor.simulation._rows import (
     HUMAN,
+    TERMS,
     BiasMaker,
     Design,
-    LinearResponseBias,
+    ResponseBias,
+    Rows,
     draw_biases,
     draw_item_effects,
     finite_array,
-    joined,
     logits_of,
     model_numbers,
 )
@@ -171,8 +172,11 @@ def simulate_battles(
             "n_new_votes and n_new_verdicts compare new models with each other, which "
             f"needs n_new_models of at least 2, got {n_new_models}."
         )
-    pairs = model_numbers("human_pairs", human_pairs, n_models, n_columns=2)
-    meets = model_numbers("opponents", opponents, n_models)
+    pairs, met = None, np.arange(n_models)
+    if human_pairs is not None:
+        pairs = model_numbers("human_pairs", human_pairs, n_models, n_columns=2)
+    if opponents is not None:
+        met = model_numbers("opponents", opponents, n_models)
     historical = [f"model-{i + 1:02d}" for i in range(n_models)]
     new = [f"new-model-{g + 1}" for g in range(n_new_models)]
     new = ["new-model"] if n_new_models == 1 else new
@@ -195,11 +199,11 @@ def simulate_battles(
     c = finite_array("sensitivities", slopes, (n_judges,), "one per judge")
 
     sizes = n_judges, n_models, n_new_models, n_features
-    design = Design.draw(for_networks, sizes, tau)
+    design = Design(for_networks, *sizes, tau)
     people = float(human_fraction) if n_human is None else n_human
     history = design.history(for_history, n_historical, people, pairs)
-    arrivals = design.arrivals(for_arrivals, n_new, meets)
-    extra = design.arrivals(for_extra, n_extra_human, meets, by_people=True)
+    arrivals = design.arrivals(for_arrivals, n_new, met)
+    extra = design.arrivals(for_extra, n_extra_human, met, by_people=True)
     among = design.among_new(for_new, n_new_votes, n_new_verdicts)
 
     if bias_coef is None:
@@ -210,7 +214,8 @@ def simulate_battles(
     else:
         shape = n_judges, n_features
         coefs = finite_array("bias_coef", bias_coef, shape, "a row per judge")
-        biases = dict(zip(judges, map(LinearResponseBias, coefs), strict=True))
+        linear = [ResponseBias(TERMS["linear"], coef) for coef in coefs]
+        biases = dict(zip(judges, linear, strict=True))
     shape = len(items), n_judges
     effects = draw_item_effects(for_effects, shape, item_sd, item_corr)
 
@@ -222,7 +227,7 @@ def simulate_battles(
     names = [f"x{k + 1}" for k in range(n_features)]
     coef = None
     if bias == "linear":
-        table = np.array([psi(np.eye(n_features)) for psi in biases.values()])
+        table = [psi.coef for psi in biases.values()]
         coef = pd.DataFrame(table, index=judges, columns=names)
     truth = Bunch(
         scores=pd.Series(theta[:n_models], index=historical, name="score"),
@@ -239,7 +244,7 @@ def simulate_battles(
         human=HUMAN,
     )
     return Bunch(
-        X=joined(*parts[:3]).table(items, judges),
+        X=Rows(*map(np.concatenate, zip(*parts[:3], strict=True))).table(items, judges),
         y=np.concatenate(outcomes[:3]),
         extra_X=extra.table(items, judges),
         extra_y=outcomes[3],

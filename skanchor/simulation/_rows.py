@@ -49,41 +49,39 @@ class Rows(NamedTuple):
         return pd.DataFrame(columns)
 
 
-def joined(*parts: Rows) -> Rows:
-    """Rows of all parts, one part after the other."""
-    return Rows(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-@dataclass(frozen=True)
 class Design:
-    """Judges, and models that each respond to a prompt by a tanh network."""
+    """Judges, and models that each respond to a prompt by a tanh network.
 
-    n_models: int
-    n_judges: int
-    hidden: Array  # (n_items, N_HIDDEN, N_PROMPT)
-    offset: Array  # (n_items, N_HIDDEN)
-    output: Array  # (n_items, n_features, N_HIDDEN)
-    shift: Array  # (n_new, n_features)
+    Parameters
+    ----------
+    rng : Generator
+        Stream of the networks, and of the shifts of new models.
+    n_judges, n_models, n_new, n_features : int
+        Numbers of judges, historical models, new models, and features of a response.
+    tau : float
+        The features of a new model are shifted by ``tau sqrt(5)``.
+    """
 
-    @classmethod
-    def draw(cls, rng: Rng, sizes: tuple[int, int, int, int], tau: float) -> Design:
-        """Draw the networks, and one shift of length tau sqrt(5) per new model.
-
-        ``sizes`` are the numbers of judges, historical and new models, and features.
-        """
-        n_judges, n_models, n_new, width = sizes
-        n = n_models + n_new
+    def __init__(
+        self,
+        rng: Rng,
+        n_judges: int,
+        n_models: int,
+        n_new: int,
+        n_features: int,
+        tau: float,
+    ):
+        self.n_judges, self.n_models, n_items = n_judges, n_models, n_models + n_new
         # A uniform direction for each new model; historical models are not shifted.
-        direction = rng.normal(size=(n_new, width))
+        direction = rng.normal(size=(n_new, n_features))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        return cls(
-            n_models,
-            n_judges,
-            hidden=rng.normal(size=(n, N_HIDDEN, N_PROMPT)),
-            offset=rng.normal(0, OFFSET_SD, size=(n, N_HIDDEN)),
-            output=rng.normal(size=(n, width, N_HIDDEN)) / np.sqrt(N_HIDDEN),
-            shift=tau * np.sqrt(5) * direction,
-        )
+        # Shapes (n_new, n_features), then n_items of (N_HIDDEN, N_PROMPT), (N_HIDDEN,)
+        # and (n_features, N_HIDDEN).
+        self.shift = tau * np.sqrt(5) * direction
+        self.hidden = rng.normal(size=(n_items, N_HIDDEN, N_PROMPT))
+        self.offset = rng.normal(0, OFFSET_SD, size=(n_items, N_HIDDEN))
+        size = n_items, n_features, N_HIDDEN
+        self.output = rng.normal(size=size) / np.sqrt(N_HIDDEN)
 
     def history(self, rng: Rng, n: int, people: float, pairs: Array | None) -> Rows:
         """Draw comparisons of historical models by people and judges.
@@ -146,45 +144,29 @@ def _pairs(rng: Rng, n: int, n_models: int) -> tuple[Array, Array]:
     return left, (left + rng.integers(1, n_models, size=n)) % n_models
 
 
-ResponseBias = Callable[[Array], Array]
-BiasMaker = Callable[[Rng, int], ResponseBias]
+Features = Callable[[Array], Array]
+BiasMaker = Callable[[Rng, int], Features]
 
 
 @dataclass(frozen=True)
-class LinearResponseBias:
-    """``psi(x) = x @ coef``; `coef` has shape (n_features,)."""
+class ResponseBias:
+    """``psi(x) = terms(x) @ coef``, or ``coef terms(x)`` if `coef` is a number."""
 
-    coef: Array
-
-    def __call__(self, x) -> Array:
-        return np.asarray(x, dtype=float) @ self.coef
-
-
-@dataclass(frozen=True)
-class CurvedResponseBias:
-    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (3,).
-
-    With more than three features, each further three add three such terms.
-    """
-
-    coef: Array
+    terms: Features
+    coef: Any  # (n_terms,)
 
     def __call__(self, x) -> Array:
-        x1, x2, x3 = (np.asarray(x, dtype=float)[:, k::3] for k in range(3))
-        # (n, n_features / 3, 3): the terms of each three features.
-        terms = np.stack([np.sin(2 * x1), x2**2 / 2, x1 * x3], axis=2)
-        return terms.reshape(np.shape(x)) @ self.coef
+        return np.dot(self.terms(np.asarray(x, dtype=float)), self.coef)
 
 
-@dataclass(frozen=True)
-class ScaledBias:
-    """``psi(x) = scale * shape(x)``."""
+def curved_terms(x: Array) -> Array:
+    """``(sin 2 x1, x2^2 / 2, x1 x3)``, once for every three features."""
+    x1, x2, x3 = (x[:, k::3] for k in range(3))
+    # (n, n_features / 3, 3): the terms of each three features.
+    return np.stack([np.sin(2 * x1), x2**2 / 2, x1 * x3], axis=2).reshape(x.shape)
 
-    shape: ResponseBias
-    scale: float
 
-    def __call__(self, x) -> Array:
-        return self.scale * self.shape(x)
+TERMS: dict[str, Features] = {"linear": np.asarray, "curved": curved_terms}
 
 
 def draw_biases(
@@ -200,17 +182,16 @@ def draw_biases(
     Over the rows of judge m its contrast has the standard deviation ``ratios[m]
     sd(delta)``, where ``delta`` are their score differences.
     """
-    family: dict[str, BiasMaker] = {
-        "linear": lambda rng, size: LinearResponseBias(rng.normal(size=size)),
-        "curved": lambda rng, size: CurvedResponseBias(rng.normal(size=size)),
-    }
-    maker = family[bias] if isinstance(bias, str) else bias
-    biases: dict[str, ResponseBias] = {}
+    biases, width = {}, rows.x_left.shape[1]
     for m, judge in enumerate(judges):
-        shape, factor = maker(rng, rows.x_left.shape[1]), 0.0
+        if isinstance(bias, str):
+            psi = ResponseBias(TERMS[bias], rng.normal(size=width))
+        else:
+            psi = ResponseBias(bias(rng, width), 1.0)
+        factor = 0.0
         if ratios[m] > 0:
             mine = rows.judge == m
-            contrast = shape(rows.x_left[mine]) - shape(rows.x_right[mine])
+            contrast = psi(rows.x_left[mine]) - psi(rows.x_right[mine])
             size = np.std(contrast) if contrast.size else 0.0
             if not size > 0:
                 raise ValueError(
@@ -219,10 +200,7 @@ def draw_biases(
                     "decrease human_fraction or n_human, or set rho=0."
                 )
             factor = ratios[m] * np.std(delta[mine]) / size
-        if isinstance(shape, LinearResponseBias | CurvedResponseBias):
-            biases[judge] = replace(shape, coef=factor * shape.coef)
-        else:
-            biases[judge] = ScaledBias(shape, factor)
+        biases[judge] = replace(psi, coef=factor * psi.coef)
     return biases
 
 
@@ -264,26 +242,21 @@ def logits_of(
 
 
 def model_numbers(
-    name: str, values: ArrayLike | None, n_models: int, n_columns: int = 1
-) -> Any:
+    name: str, values: ArrayLike, n_models: int, n_columns: int | None = None
+) -> Array:
     """Return numbers of historical models as integers, else raise.
 
-    They are a list, all models for None, or with two columns pairs of different
-    models, None for all pairs.
+    They are a list or, with two columns, pairs of different models.
     """
-    if values is None:
-        return np.arange(n_models) if n_columns == 1 else None
-    array = np.asarray(values)
-    shape, is_whole = (() if n_columns == 1 else (2,)), array.dtype.kind in "iu"
-    is_known = is_whole and array.size and ((array >= 0) & (array < n_models)).all()
-    if not is_known or array.shape[1:] != shape:
-        what = "a list" if n_columns == 1 else "a list of pairs"
+    array, shape = np.asarray(values), () if n_columns is None else (n_columns,)
+    is_whole = array.dtype.kind in "iu" and array.shape[1:] == shape and array.size
+    is_known = is_whole and ((array >= 0) & (array < n_models)).all()
+    if not is_known or (shape and (array[:, 0] == array[:, 1]).any()):
+        what = "pairs of different models" if shape else "models"
         raise ValueError(
-            f"{name} must be {what} of models, as numbers from 0 to {n_models - 1}, "
+            f"{name} must be a list of {what}, as numbers from 0 to {n_models - 1}, "
             f"got {values!r}."
         )
-    if n_columns == 2 and (array[:, 0] == array[:, 1]).any():
-        raise ValueError(f"{name} must have two different models in each row.")
     return array.astype(np.intp)
 
 
@@ -292,8 +265,8 @@ def finite_array(
 ) -> np.ndarray:
     """Return values as a finite float array of a shape, else raise."""
     array = np.asarray(values, dtype=float)
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected {shape}: {why}.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite.")
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(
+            f"{name} must be finite, {why}: shape {shape}, got {values!r}."
+        )
     return array

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from tables import said
+from tables import warnings_of
 
 from skanchor import BTLRegressor, split_battles
 from skanchor.exceptions import BattlesError
@@ -13,7 +13,7 @@ from skanchor.exceptions import BattlesError
 def reported(table, y=None, **kwargs):
     """Codes and texts of the warnings of a fit to a table."""
     y = np.arange(len(table)) % 2 if y is None else y
-    result = said(lambda: BTLRegressor(alpha=1.0).fit(table, y, **kwargs))
+    result = warnings_of(lambda: BTLRegressor(alpha=1.0).fit(table, y, **kwargs))
     return {one.code: one for one in result}
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tables import said
+from tables import warnings_of
 
 from skanchor import AnchorHistory, AnchorPipeline
 from skanchor.large import fit_history
@@ -22,7 +22,7 @@ def battles():
 
 
 def of_grades(call):
-    return [str(one) for one in said(call) if "graded" in str(one)]
+    return [str(one) for one in warnings_of(call) if "graded" in str(one)]
 
 
 def graded(y, which):
@@ -60,7 +60,7 @@ def test_ties_of_grades_in_part_do_not_depend_on_the_level():
     for which in (is_new_row, ~is_new_row):
         outcomes = np.where(judged & which, sure + (1.0 - 2.0 * sure) * y, y)
         fitted = clone(ANCHOR)
-        texts = " ".join(map(str, said(lambda y=outcomes: fitted.fit(X, y))))  # noqa: B023
+        texts = " ".join(map(str, warnings_of(lambda y=outcomes: fitted.fit(X, y))))  # noqa: B023
         assert "models are graded" in texts and "How often two models tie" not in texts
         level = fitted.result_.diagnostics.ties["level"]
         assert level["human"] == 0.0 and level.drop("human").isna().all()

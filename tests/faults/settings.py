@@ -317,7 +317,7 @@ call(
     "Leaving out models one by one when one never lost",
     bad_truth,
     warns=[(SeparationWarning, "never lost"), (DataWarning, "have no true score")],
-    check=lambda found: FIRST not in found.index or pytest.fail(),
+    check=lambda answer: FIRST not in answer.index or pytest.fail(),
 )
 
 

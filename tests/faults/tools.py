@@ -154,9 +154,9 @@ call(
         for y in (HALVES, TIES)
         for scoring in (log_loss_scorer, brier_scorer, None)
     ],
-    check=lambda found: [
-        np.testing.assert_allclose(found[:3], found[3:]),
-        finite(found),
+    check=lambda scores: [
+        np.testing.assert_allclose(scores[:3], scores[3:]),
+        finite(scores),
     ],
 )
 call(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tables import said
+from tables import warnings_of
 
 from skanchor import AnchorPipeline, SourceKFold
 from skanchor.exceptions import DataWarning
@@ -91,7 +91,7 @@ def test_few_groups_are_told():
     for n_groups, message in ((20, "There are 20 groups"), (200, None)):
         groups = np.random.default_rng(0).integers(n_groups, size=len(data.y))
         anchor = AnchorPipeline(**options)
-        result = said(lambda: anchor.fit(data.X, data.y, groups=groups))  # noqa: B023
+        result = warnings_of(lambda: anchor.fit(data.X, data.y, groups=groups))  # noqa: B023
         warned = [str(one) for one in result if isinstance(one, DataWarning)]
         assert any(message in text for text in warned) if message else not warned
 

@@ -342,7 +342,7 @@ def parts(weighted=False, grouped=False, without=False, n_new_models=1):
     ]
 
 
-def kept(weighted=False, grouped=False, without=False, n_new_models=1, **settings):
+def stored(weighted=False, grouped=False, without=False, n_new_models=1, **settings):
     """A history that is stored and read, and places new models."""
     past, new = parts(weighted, grouped, without, n_new_models)
     return adapter.placed(adapter.history(adapter.pipeline(**settings), past), new)
@@ -570,7 +570,7 @@ CASES |= {
     "warned, against itself": partial(change, against_itself),
 }
 CASES |= {
-    f"kept{name}": partial(kept, **settings)
+    f"kept{name}": partial(stored, **settings)
     for name, settings in {
         "": {},
         ", bare": {"without": True},

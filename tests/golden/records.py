@@ -49,7 +49,7 @@ def taken(name):
     }
 
 
-def known(name):
+def recorded(name):
     """The record of a case that the repository holds."""
     return json.loads(file_of(name).read_text(encoding="utf-8"))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from golden.cases import CASES, NEEDS_TORCH
-from golden.records import FOLDER, distance, distances, file_of, gates, known, taken
+from golden.records import FOLDER, distance, distances, file_of, gates, recorded, taken
 
 
 def subjects(warnings):
@@ -23,7 +23,7 @@ def subjects(warnings):
 
 
 def check(name):
-    old, new = known(name), taken(name)
+    old, new = recorded(name), taken(name)
     assert new["error"] == old["error"]
     assert subjects(new["warnings"]) == subjects(old["warnings"])
     assert list(new["numbers"]) == list(old["numbers"])
@@ -40,7 +40,7 @@ def test_as_recorded(name):
 @pytest.mark.parametrize("name", NEEDS_TORCH)
 def test_networks_as_recorded(name):
     # Other builds of torch round in other ways, so that only the gates hold.
-    old, new = known(name), taken(name)
+    old, new = recorded(name), taken(name)
     assert new["error"] == old["error"]
     assert list(new["numbers"]) == list(old["numbers"])
     assert {key: gap for key, gap in gates(new, old).items() if gap > 100.0} == {}

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 from sklearn.base import clone
 from sklearn.preprocessing import SplineTransformer
-from tables import quiet, said
+from tables import quiet, warnings_of
 
 from skanchor import (
     AnchorHistory,
@@ -216,7 +216,7 @@ def test_few_prompts_of_new_rows_are_prompts_of_the_history():
     rows, outcomes = rows[:40], outcomes[:40]
     for prompts in (np.arange(40) // 4, np.where(np.arange(40) < 4, np.nan, 7.0)):
         with_prompts = rows.assign(prompt_id=prompts)
-        result = said(
+        result = warnings_of(
             lambda with_prompts=with_prompts: history.place(with_prompts, outcomes)
         )
         assert quiet(history.place, with_prompts, outcomes).diagnostics.grouped
@@ -411,8 +411,8 @@ TYPED = {
     "zones": lambda k: (START + pd.to_timedelta(k, unit="h")).tz_localize(
         "Europe/Berlin", ambiguous=True
     ),
-    "decimals": lambda k: pd.Series([Decimal(each) / 4 for each in k.tolist()]),
-    "bytes": lambda k: pd.Series([b"%d" % each for each in k.tolist()]),
+    "decimals": lambda k: pd.Series([Decimal(number) / 4 for number in k.tolist()]),
+    "bytes": lambda k: pd.Series([b"%d" % number for number in k.tolist()]),
 }
 
 
@@ -546,21 +546,21 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("given", ["counts", "rows"])
-def test_rows_that_are_added_again_are_told(given, tmp_path):
+@pytest.mark.parametrize("update", ["counts", "rows"])
+def test_rows_that_are_added_again_are_told(update, tmp_path):
     X, y, new = table(n_new=1, features=False, seed=5)
     is_new_row = is_late(X, new)
     X, y = X[~is_new_row].reset_index(drop=True), y[~is_new_row]
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
-    past = None if given == "counts" else (X[:1200], y[:1200])
+    past = None if update == "counts" else (X[:1200], y[:1200])
     added = X[1200:1800], y[1200:1800]
-    assert not any("already" in str(one) for one in said(
+    assert not any("already" in str(one) for one in warnings_of(
         lambda: history.update(*added, past=past)))  # fmt: skip
     history.save(tmp_path / "history")
     history = AnchorHistory.load(tmp_path / "history")
     for again in (added, (X[:1200], y[:1200])):
-        result = said(lambda again=again: history.update(*again, past=past))
+        result = warnings_of(lambda again=again: history.update(*again, past=past))
         assert sum("already: they count twice" in str(one) for one in result) == 1
 
 
@@ -570,10 +570,10 @@ def _positions(history):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("given", ["counts", "rows"])
+@pytest.mark.parametrize("update", ["counts", "rows"])
 @pytest.mark.parametrize("shown", [(None, None), (None, "model_a"), ("-", "model_a"),
                                    ("model_a", "-"), ("-", None)])  # fmt: skip
-def test_updates_keep_what_each_row_says_of_the_display(shown, given):
+def test_updates_keep_what_each_row_says_of_the_display(shown, update):
     X, y, new = table(n_new=1, features=False, seed=5)
     is_new_row = is_late(X, new)
     X, y = X[~is_new_row].reset_index(drop=True), y[~is_new_row].to_numpy()
@@ -588,9 +588,9 @@ def test_updates_keep_what_each_row_says_of_the_display(shown, given):
     )
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     history = AnchorHistory(anchor).fit(old, y[:1200])
-    past = None if given == "counts" else (old, y[:1200])
+    past = None if update == "counts" else (old, y[:1200])
     history.update(others, y[1200:], past=past)
-    assert history.updated_from_ == given
+    assert history.updated_from_ == update
     sides = [side if side != "-" else "model_a" for side in shown]
     whole = X.assign(shown_first=np.where(np.arange(len(X)) < 1200, *sides))
     expected = AnchorHistory(anchor).fit(whole, y)

@@ -60,11 +60,11 @@ MISTAKEN = {
 }
 
 
-@pytest.mark.parametrize(("content", "said"), MISTAKEN.items())
-def test_what_is_something_else_is_named(tmp_path, content, said):
+@pytest.mark.parametrize(("content", "match"), MISTAKEN.items())
+def test_what_is_something_else_is_named(tmp_path, content, match):
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=match):
         read_archive(path)
 
 
@@ -88,7 +88,7 @@ def npy(shape, dtype="<f8", content=b""):
 
 
 @pytest.mark.parametrize(
-    ("member", "said"),
+    ("member", "match"),
     [
         (npy((10**12,)), "declares 8000000000000 bytes, and holds 0"),
         (npy((10**6, 10**6), content=bytes(64)), "declares 8000000000000 bytes"),
@@ -99,9 +99,9 @@ def npy(shape, dtype="<f8", content=b""):
         (b"", "no .* that can be read"),
     ],
 )
-def test_no_memory_is_asked_for_that_the_file_cannot_fill(path, member, said):
+def test_no_memory_is_asked_for_that_the_file_cannot_fill(path, member, match):
     crafted(path, {"header": npy((2,), "|u1", b"{}"), "a": member})
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=match):
         read_archive(path)
 
 

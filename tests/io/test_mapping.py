@@ -387,7 +387,7 @@ def test_codings_of_numbers_are_listed():
 
 
 @pytest.mark.parametrize(
-    ("table", "says", "due"),
+    ("table", "says", "expected"),
     [
         (pd.DataFrame({"prompt_id": "p1", "model": ["elk", "owl", "yak"],
                        "score": [4, -1, 2], "judge": "human"}), "1 of 3",
@@ -396,10 +396,10 @@ def test_codings_of_numbers_are_listed():
          T[::2].assign(winner=B)),
     ],
 )  # fmt: skip
-def test_a_score_of_minus_one_is_no_score(table, says, due):
+def test_a_score_of_minus_one_is_no_score(table, says, expected):
     mapping = Mapping.propose(table)
     with pytest.warns(DataWarning, match=f"{says} rows hold no verdict"):
-        assert applied(table, mapping) == meant(due)
+        assert applied(table, mapping) == meant(expected)
 
 
 def test_counts_and_frames_of_other_libraries():

@@ -52,12 +52,12 @@ def dense_law(informations, error):
     return block, covariance, variance
 
 
-@pytest.mark.parametrize(("kind", "own"), enumerate([1.0, 0.0]))
-def test_the_statistics_are_those_of_a_dense_reference(kind, own, rng, problem):
+@pytest.mark.parametrize(("kind", "unshared"), enumerate([1.0, 0.0]))
+def test_the_statistics_are_those_of_a_dense_reference(kind, unshared, rng, problem):
     """For effects that judges share by half, and for those that all judges share."""
     informations, error = problem
     block, covariance, variance = dense_law(informations, error)
-    shared = np.kron(own * np.eye(3) + 1.0, np.eye(N_ITEMS))
+    shared = np.kron(unshared * np.eye(3) + 1.0, np.eye(N_ITEMS))
     sums = np.concatenate([d @ rng.normal(size=N_ITEMS) for d in informations])
     score = block @ np.linalg.pinv(covariance, rcond=1e-9) @ sums
     power = variance @ shared

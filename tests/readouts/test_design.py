@@ -79,7 +79,7 @@ def test_no_other_allocation_is_better(name):
 
 
 @pytest.mark.parametrize(
-    ("asked", "match"),
+    ("changes", "match"),
     [
         (dict(budget=-5), "A budget of -5 buys no row"),
         (dict(budget=0.05), "A budget of 0.05 buys no row: .* cheapest row costs 0.1"),
@@ -98,8 +98,8 @@ def test_no_other_allocation_is_better(name):
         (dict(level=0), "level must"),
     ],
 )
-def test_bad_input(asked, match):
-    settings = dict(budget=10, costs=PRICES) | asked
+def test_bad_input(changes, match):
+    settings = dict(budget=10, costs=PRICES) | changes
     with pytest.raises(ValueError, match=match):
         fitted("default").design(**settings)
 

@@ -28,7 +28,7 @@ def test_probability_of_staying_inside(ratio, looks):
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "settings",
     [
         dict(ratio=0.5),
         dict(ratio=np.nan),
@@ -39,9 +39,9 @@ def test_probability_of_staying_inside(ratio, looks):
         dict(ratio=2.0, level=1.0),
     ],
 )
-def test_bad_input(asked):
+def test_bad_input(settings):
     with pytest.raises(ValueError, match="must"):
-        look_multiplier(**asked)
+        look_multiplier(**settings)
 
 
 def test_grows_with_the_range_and_with_looks():

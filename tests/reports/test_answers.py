@@ -12,7 +12,7 @@ from skanchor import AnchorPipeline
 from skanchor._battles import Inputs
 from skanchor.baselines import JointBTL, PooledLLM
 from skanchor.reports import to_dict
-from skanchor.reports.record import as_json_value
+from skanchor.reports.readout import as_json_value
 from skanchor.simulation import simulate_battles
 
 # What diagnostics find in small tables is no matter here.
@@ -35,7 +35,7 @@ def one_new(score, error, n_old=4):
 
 
 @pytest.mark.parametrize(
-    ("score", "error", "said"),
+    ("score", "error", "phrase"),
     [
         (0.0, 0.001, "3rd of 5; these rows exclude every other rank."),
         (0.0, 0.5, "3rd of 5; its rank lies between 2 and 4."),
@@ -43,9 +43,9 @@ def one_new(score, error, n_old=4):
         (0.1, 50.0, "3rd of 5, but these rows exclude no rank."),
     ],
 )
-def test_rank_and_range_are_those_of_the_rank_set(score, error, said):
+def test_rank_and_range_are_those_of_the_rank_set(score, error, phrase):
     first, last = answer(one_new(score, error))
-    assert first.startswith(f"People would rank model-04 {said}")
+    assert first.startswith(f"People would rank model-04 {phrase}")
     assert "1 is best. With 95 % confidence" in last
 
 

@@ -84,7 +84,7 @@ def test_every_page_is_in_the_contents():
 
 
 @pytest.mark.parametrize(
-    ("page", "link", "found"),
+    ("page", "link", "target"),
     [
         ("index.md", "method.md#x", "method.md#x"),
         ("howto/one.md", "../method.md", "../method.md"),
@@ -97,8 +97,8 @@ def test_every_page_is_in_the_contents():
         ("index.md", "#part", "#part"),
     ],
 )
-def test_links_of_the_repository_become_links_of_the_site(page, link, found):
-    assert page_of_the_site(f"[a]({link})", page, "https://r") == f"[a]({found})"
+def test_links_of_the_repository_become_links_of_the_site(page, link, target):
+    assert page_of_the_site(f"[a]({link})", page, "https://r") == f"[a]({target})"
 
 
 def test_links_to_tables_become_tables():

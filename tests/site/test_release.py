@@ -17,7 +17,7 @@ AT = "https://git.example/a/b"
 
 
 @pytest.mark.parametrize(
-    ("text", "version", "found"),
+    ("text", "version", "expected"),
     [
         ("[a](docs/x.md)", "0.1.0", f"[a]({AT}/blob/v0.1.0/docs/x.md)"),
         ("[a](docs/x.md#y)", "0.2.0.dev0", f"[a]({AT}/blob/main/docs/x.md#y)"),
@@ -31,8 +31,8 @@ AT = "https://git.example/a/b"
         ),
     ],
 )
-def test_links_of_the_description_are_absolute(text, version, found):
-    assert absolute(text, AT, version) == found
+def test_links_of_the_description_are_absolute(text, version, expected):
+    assert absolute(text, AT, version) == expected
 
 
 def test_the_description_has_no_relative_link():
