@@ -177,9 +177,9 @@ for title, (error, message, run) in {
 
 
 for title, (error, message, frame) in {
-    "A missing model name": (BattlesError, "'model_a' has missing values: 1, the first in row 7",
+    "A missing model name": (BattlesError, "'model_a' has missing values: 1, .*row 7",
         lambda: FRAME.assign(model_a=FRAME["model_a"].mask(FRAME.index == 7))),
-    "A missing judge": (BattlesError, "'judge' has missing values: 1, the first in row 7",
+    "A missing judge": (BattlesError, "'judge' has missing values: 1, .*row 7",
         lambda: FRAME.assign(judge=FRAME["judge"].mask(FRAME.index == 7))),
     "An outcome label that is not known": (
         BattlesError, r"Unknown outcome labels \['B it is'\], first in row \d; use ",
