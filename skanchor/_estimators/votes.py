@@ -62,7 +62,8 @@ class HumanVotes(NamedTuple):
         # Millions of votes alone are not copied.
         votes = sample if are_votes.all() else sample[np.flatnonzero(are_votes)]
         weight, times = (
-            one[:1] if is_constant(one) else one for one in (votes.weight, votes.times)
+            one[:1] if is_constant(one) else one
+            for one in (votes.weight, votes.multiplicity)
         )
         weight = weight / times
         # Squares of tiny or huge weights leave the range of floats.
@@ -83,9 +84,9 @@ class HumanVotes(NamedTuple):
         """The votes one by one, with their groups and raters, beside a fitted bias."""
         votes, X = self.sample, self.sample.X
         return SourceRows.apart(
-            X.left, X.right, votes.y, self.weight * votes.times, len(X.models),
-            offset=row_biases(X, {-1: bias}), count=votes.times, group=votes.groups,
-            rater=votes.raters,
+            X.left, X.right, votes.y, self.weight * votes.multiplicity, len(X.models),
+            offset=row_biases(X, {-1: bias}), count=votes.multiplicity,
+            group=votes.groups, rater=votes.raters,
         )  # fmt: skip
 
 
