@@ -105,7 +105,7 @@ def historical_features(sample: Sample) -> Iterator[HistoricalFeatures | None]:
         contrasts = left - right
         # No copy of the features is kept while the one who asked computes.
         del left, right
-        yield HistoricalFeatures(low, high, contrasts, sample.times[rows])
+        yield HistoricalFeatures(low, high, contrasts, sample.multiplicity[rows])
 
 
 def feature_overlap(
@@ -135,7 +135,9 @@ def feature_overlap(
             sides = X.features_left[rows], X.features_right[rows]
             first = new[X.left[rows], None]
             fresh, others = np.where(first, *sides), np.where(first, *sides[::-1])
-            overlaps[judge] = historical.overlap(fresh, others, sample.times[rows])
+            overlaps[judge] = historical.overlap(
+                fresh, others, sample.multiplicity[rows]
+            )
     return overlaps
 
 
