@@ -317,7 +317,7 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
     with pytest.raises(BattlesError, match="names the column 'topic', which"):
         anchor(context="topic").fit(X, y)
     with pytest.raises(
-        BattlesError, match="Rows without a context: 1, the first is row 7"
+        BattlesError, match="'kind' has missing values: 1, the first in row 7"
     ):
         anchor().fit(X.assign(kind=X["kind"].mask(X.index == X.index[7])), y)
 
