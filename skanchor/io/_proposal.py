@@ -172,8 +172,10 @@ def _decide_numbers(
                 "file' shows how)."
             )
         meaning, why = UNCLEAR, "share (of model_a), or share of model_b"
-        if tool or of_standard:
-            meaning, why = (tool.share if tool else "share"), "as the column has them"
+        if tool:
+            meaning, why = tool.share, _TOOL
+        elif of_standard:
+            meaning, why = "share", "shares of model_a"
         for text in texts:
             decisions.pop(text, None)
         decisions[SHARES] = Decision(meaning, f"{numbers}: {why}")
@@ -215,7 +217,8 @@ def _judges(columns: Columns, human: Iterable[str] | None) -> Decisions:
     judge, rows = columns.named("judge"), Counter[str]()
     if columns.layout == "judges":
         judge, verdicts = [], columns.named("verdict") + columns.open_outcomes
-        rows.update(columns.frame[verdicts].replace("", None).count().to_dict())
+        for name in verdicts:
+            rows[name] = int(columns.frame[name].replace("", None).count())
     for name in judge:
         rows.update(columns.values(name))
     rows.pop("", None)
