@@ -292,7 +292,7 @@ def with_open_rows(
     columns = X.left[rows], X.right[rows], y, all_rows.weight[rows], len(is_open)
     open_rows = OpenRows.of(
         is_open,
-        SourceRows.apart(*columns, offset=against, count=all_rows.times[rows]),
+        SourceRows.apart(*columns, offset=against, count=all_rows.multiplicity[rows]),
         _dispersion(full, result),
         X.judge[rows] + 1,
         slope=np.zeros(0) if X.sensitivities is None else X.sensitivities,
@@ -409,18 +409,8 @@ def assemble(
         fitted=replace(_fitted_rows(full), fit=fit, sums=sums),
         inputs=_inputs(full),
     )
-    diagnostics = diagnose(
-        full.sample.with_battles(X),
-        sums,
-        solution,
-        chain.btl,
-        result.moments,
-        np.median(plug_in, axis=0),
-        stacked("largest").max(axis=0),
-        check,
-        arrivals,
-        is_joint=chain.is_joint,
-    )
+    largest = stacked("largest").max(axis=0)
+    diagnostics = diagnose(result, chain, check, arrivals, largest)
     # In two steps the scale is no factor of everything: judges do not help to place the
     # old models. Weights, ties and groups change the noise of votes.
     scale_z = np.inf

@@ -19,9 +19,8 @@ from skanchor._crossfit.folds import (
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import fit_history
 from skanchor._estimators.judges import WEAK_SENSITIVITY
-from skanchor._model.influence import influence_of
 from skanchor._model.newton import grams_of
-from skanchor._model.riesz import Information, RieszWeights
+from skanchor._model.riesz import Information, RieszWeights, influence_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -108,7 +107,7 @@ class RowInfluence:
                     held_out = rows_held_out(sources, share)
                     influence = influence_by_row(influence, held_out, len(sample))[test]
                 rows = cells = np.flatnonzero(plan.fold == number)
-                if plan.cell is not None and sample.multiplicity is not None:
+                if plan.cell is not None:
                     # Equal rows of a fold share the influence of their cell evenly.
                     cells, size = plan.cell[rows], share * sample.multiplicity
                     influence = influence / size[test, None]
@@ -316,7 +315,7 @@ def votes_alone(
     )
     n_rows = len(sample) if cell is None else len(cell)
     plan = FoldPlan(np.zeros(n_rows, dtype=np.int8), 1)
-    if cell is not None and sample.multiplicity is not None:
+    if cell is not None:
         plan = plan.merged(cell, sample.multiplicity)
     sample = sample.with_battles(chain.X)
     return [repeat], RowInfluence(sample, [plan], [[riesz]], chain.learners)

@@ -30,10 +30,16 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser, warn_of_unidentified
 from skanchor._estimators.votes import fit_bias
 from skanchor._model.fit import Fit
-from skanchor._model.influence import Influence, influence_of, residuals, row_influence
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.newton import FitOfAllRows, grams_of
-from skanchor._model.riesz import Information, RieszWeights
+from skanchor._model.riesz import (
+    Influence,
+    Information,
+    RieszWeights,
+    influence_of,
+    residuals,
+    row_influence,
+)
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import by_row
@@ -82,8 +88,7 @@ class FullFit:
         items: ItemCovariance | None,
     ) -> FullFit:
         """Add the item effects and the Riesz weights to the plug-in."""
-        fit = plugged.fit.with_score_bounds(stages.arrival.score_bounds)
-        chain = replace(plugged, fit=fit)
+        chain = plugged
         if items is not None:
             chain = with_item_effects(chain, items)
         if stages.debiaser is not None:
@@ -328,7 +333,8 @@ def _learned_anew(full: FullFit, training: Sample, seed_offset: int) -> FittedSt
         human.bias_,
         covariance=chain.X.item_covariance,
         alpha=stages.btl.alpha,
-    ).with_score_bounds(stages.arrival.score_bounds)
+        score_bounds=stages.arrival.score_bounds,
+    )
     return replace(chain, btl=human, calibrator=new_calibrator, fit=fit)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from skanchor._battles import HUMAN, Comparisons, align
-from skanchor._battles.checks import graded_in_part, graded_verdicts
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics.arrivals import ArrivalCheck
 from skanchor._diagnostics.report import Diagnostics
@@ -21,10 +20,15 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.fit import PEOPLE
 from skanchor._model.logistic import fit_logistic
 from skanchor._model.riesz import Information
+from skanchor._sample.judge_checks import graded_in_part, graded_verdicts
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.results.intervals import relative_spread
+
+if TYPE_CHECKING:
+    from skanchor._crossfit.stages import FittedStages
+    from skanchor.results import AnchorResult
 
 _OF_TESTS = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
 OF_OVERLAP = ["outside_features", "effective_share", "largest_ratio"]
@@ -68,51 +72,38 @@ class ItemCheck:
 
 
 def diagnose(
-    sample: Sample,
-    sums: FitSums,
-    solution: Information,
-    btl: BTLRegressor,
-    moments: tuple[Array, Array, Array],
-    plug_in: Array,
-    largest: Array,
+    result: AnchorResult,
+    chain: FittedStages,
     check: ItemCheck,
     arrivals: ArrivalCheck,
-    *,
-    is_joint: bool,
+    largest: Array,
 ) -> Diagnostics:
     """Collect the diagnostics of one fit.
 
     Parameters
     ----------
-    sample : Sample
-        Rows that carry everything that was learned, and their weights: those of
-        arrivals, and of history where these are at hand.
-    sums : FitSums
-        Over all rows.
-    solution : Information
-        Of all rows.
-    btl : BTLRegressor
-        Fitted to the votes.
-    moments : tuple of ndarray of shape (n_models,)
-        Final scores, their standard errors, and degrees of freedom.
-    plug_in : ndarray of shape (n_models,)
-        Scores before the correction.
-    largest : ndarray of shape (n_models,)
-        Largest influence of a row on each score, in size; of a group, where there are
-        groups.
+    result : AnchorResult
+        The result without them. Its fitted rows are those of arrivals, and of history
+        where these are at hand.
+    chain : FittedStages
+        Fitted to all rows.
     check : ItemCheck
         Of the item effects, on the historical rows.
     arrivals : ArrivalCheck
         Of what judges make of the new models.
-    is_joint : bool
-        Whether votes and verdicts were fitted jointly, and judges not to the scores of
-        votes, taken for exact.
+    largest : ndarray of shape (n_models,)
+        Largest influence of a row on each score, in size; of a group, where there are
+        groups.
 
     Returns
     -------
     Diagnostics
     """
-    X, (scores, errors, df), old = sample.X, moments, ~sample.X.is_new
+    sample, sums, btl = result.fitted.sample, result.fitted.sums, chain.btl
+    assert sums is not None and chain.debiaser is not None
+    X, old, solution = sample.X, ~sample.X.is_new, chain.debiaser.solution_
+    scores, errors, df = result.moments
+    plug_in = np.median(result.plug_in, axis=0)
     # A score that is certain, or known to no row, has no such shares.
     with np.errstate(divide="ignore", invalid="ignore"):
         judges = check.judges.assign(**_by_judge(sample, sums, solution))
@@ -124,7 +115,7 @@ def diagnose(
             "self_judged": _self_judged(X, sums),
             "df": df,
         }
-        historical = _historical(X, sums, solution, btl, is_joint)
+        historical = _historical(X, sums, solution, btl, chain.is_joint)
         style = _style(X, solution, btl.bias_)
     table = pd.DataFrame(models, pd.Index(X.models, name="model"), dtype=np.float64)
     table[largest == 0] = np.nan
@@ -286,11 +277,11 @@ def tie_table(sample: Sample) -> pd.DataFrame:
         pd.Index([HUMAN, *X.judges.tolist()], name="source"),
         ["rows", "ties", "both_bad"],
     )
-    grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
+    grades = graded_verdicts(sample)
     in_part = np.append(False, graded_in_part(*grades).any(axis=0))
     eta, levels = X.logits(), np.full((len(table), 2), np.nan)
     fitted = np.isfinite(eta) & sample.counts
-    is_known = ~in_part & (sample.left_out is None)
+    is_known = ~in_part & ~sample.left_out.any()
     for source in np.flatnonzero(is_known).tolist():
         at = X.by_judge(source - 1).rows
         at = at[fitted[at]]
@@ -328,7 +319,7 @@ def _level(
         return unknown
     influence = design @ np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values = influence * weight * (tied - p)
-    by_row = values / sample.times[at]
+    by_row = values / sample.multiplicity[at]
     square = float(values @ by_row)
     if sample.groups is not None:
         group, _ = pd.factorize(sample.groups[at])

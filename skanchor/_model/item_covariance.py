@@ -153,13 +153,13 @@ def expanded(
     matrix, at = fit.information(grams_of(fit, sources, weights)), np.flatnonzero
     effects = at(is_effect)
     inner = matrix[effects[:, None], effects]
-    matrix, (low, high) = fit.penalised(matrix), bounds
+    matrix, (low, high) = fit.centred(matrix) + fit.precision, bounds
     others = free & ~is_effect & (low < fit.x) & (fit.x < high)
 
     def beside(profiled: NDArray[np.bool_]) -> Array:
-        rest = at(profiled)
-        cross = matrix[rest[:, None], effects]
-        system = SymmetricSystem.of(matrix[rest[:, None], rest])
+        other = at(profiled)
+        cross = matrix[other[:, None], effects]
+        system = SymmetricSystem.of(matrix[other[:, None], other])
         return np.asarray(inner - cross.T @ system.solve(cross))
 
     return fit, fit.x[effects], beside(others), beside(others & ~spans)

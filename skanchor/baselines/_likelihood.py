@@ -13,10 +13,9 @@ from skanchor._battles import Comparisons, decide_roles
 from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.btl import LEAST_NOISE
 from skanchor._model.fit import PEOPLE, Fit
-from skanchor._model.influence import influence_of
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
-from skanchor._model.riesz import Information
+from skanchor._model.riesz import Information, influence_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.admission import check_ranking
 from skanchor._sample.sample import Sample
@@ -318,7 +317,8 @@ def sandwich(
             residual = rows.weight * (rows.y - p)
             mixed[layout.scores, slope] += rows.sums(residual)[: layout.n_items]
     # J, minus the second derivative of the log likelihood, by the free parameters.
-    second, at = fit.penalised(fit.information(grams)), np.flatnonzero(free)
+    second = fit.centred(fit.information(grams)) + fit.precision
+    at = np.flatnonzero(free)
     second = (second - mixed - mixed.T)[at[:, None], at]
     system = SymmetricSystem.of(second)
     weights = Information(fit, at, second, system, {}, {}, fit.precision).weights

@@ -25,13 +25,15 @@ from skanchor.large._dataset import (
     KEYS,
     NUMBER,
     OUTCOME,
+    Batch,
     Part,
+    Passes,
+    Reader,
     columns_of,
     group_by,
     open_parts,
 )
 from skanchor.large._fit import fit_rows
-from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
@@ -155,11 +157,9 @@ def fit_history(
             )  # fmt: skip
             passes = Passes(parts, settings.n_jobs, settings.verbose)
             sampled = _drawn(reader, passes, sample_rows, table, cells, human)
+            rows = settings, sampled, cells, reader, passes
             with limited_threads(1):
-                state, plans = fit_rows(settings, sampled, cells, reader, passes)
-            fingerprint_items = tuple((fingerprints or {}).items())
-            state = replace(state, fingerprints=fingerprint_items)
-            history.with_state(state, plans)
+                history.with_state(*fit_rows(*rows, fingerprints or {}))
     log.issue()
     return history
 
@@ -251,7 +251,7 @@ def _drawn(
     have numbers, or where there are groups they are there one by one.
     """
     kind, n_of_people = _kinds(cells), len(cells.X.models) ** 2
-    number = pd.Series(cells.times).groupby(kind).sum().drop(-1, errors="ignore")
+    number = pd.Series(cells.multiplicity).groupby(kind).sum().drop(-1, errors="ignore")
     of_judge = number.groupby(number.index // n_of_people).transform("sum")
     shares = np.maximum(sample_rows / of_judge, FEWEST / number)
     shares[number.index < n_of_people] = float(reader.is_grouped)
@@ -267,6 +267,6 @@ def _drawn(
     kind = _kinds(drawn)
     per_row = number / pd.Series(kind).value_counts()
     times = np.array(per_row.reindex(kind), dtype=np.float64)
-    times[len(kind) - len(votes) :] = cells.times[votes]
+    times[len(kind) - len(votes) :] = cells.multiplicity[votes]
     drawn = replace(drawn, weight=times, multiplicity=times)
     return check_weights_and_groups(drawn) if reader.is_grouped else drawn
