@@ -31,6 +31,7 @@ from skanchor._diagnostics.sums import FitSums
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.one_sided import OpenRows, dispersion_of
+from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._text import first_five
 from skanchor._typing import Array, InfluenceSource
@@ -135,6 +136,7 @@ class Inference:
             unknown[:, 0],
             np.zeros(n_models, dtype=bool),
             *count_rows(X, full.sample.weight, full.sample.multiplicity),
+            np.zeros_like(unknown[:, 0]),
             rows=RowInfluence(self.cells.rows_of(full.sample)),
             part_covariances=unknown,
             lower_bound=unknown[0, 0, 0],
@@ -282,17 +284,17 @@ def with_open_rows(
     used &= np.append(np.isfinite(errors), [False, True])[X.judge]
     doubt = _doubt_of_biases(chain, X, used)
     rows = np.flatnonzero(used & np.isfinite(doubt))
-    y, weight, times = all_rows.y[rows], all_rows.weight[rows], all_rows.multiplicity
+    y = all_rows.y[rows]
     items = np.zeros((len(fitted_rows.judges),) * 2)
     if full.items is not None:
         items = full.items.covariance * full.items.inflation
+    against = offset[rows] + doubt[rows] * (2.0 * y - 1.0)
+    columns = X.left[rows], X.right[rows], y, all_rows.weight[rows], len(is_open)
     open_rows = OpenRows.of(
         is_open,
-        (X.left[rows], X.right[rows], y, weight),
-        weight**2 / (1.0 if times is None else times[rows]),
+        SourceRows.apart(*columns, offset=against, count=all_rows.times[rows]),
         _dispersion(full, result),
-        X.judge[rows],
-        offset[rows] + doubt[rows] * (2.0 * y - 1.0),
+        X.judge[rows] + 1,
         slope=np.zeros(0) if X.sensitivities is None else X.sensitivities,
         slope_error=errors,
         item_covariance=items,
@@ -397,7 +399,7 @@ def assemble(
         covariance,
         lost | (variance > FARTHEST**2).any(axis=0),
         *sums.counts,
-        None if items is None else parts[:, 3],
+        parts[:, 3],
         np.inf if items is None else items.df,
         rows=influence,
         part_covariances=parts,

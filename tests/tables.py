@@ -43,11 +43,13 @@ def ranking(scores, covariance, n_new=1, names=None, **fields):
     """
     scores = np.atleast_2d(scores).astype(float)
     n = scores.shape[1]
+    covariances = np.reshape(covariance, (-1, n, n)).astype(float)
     reference = {
         "models": np.array(names or [f"m{i}" for i in range(n)], dtype=object),
         "is_new": np.arange(n) >= n - n_new,
         "estimates": scores,
-        "covariances": np.reshape(covariance, (-1, n, n)).astype(float),
+        "covariances": covariances,
+        "item_covariances": np.zeros_like(covariances),
         "unbounded": np.zeros(n, dtype=bool),
         "n_human": np.full(n, 10),
         "n_judge": np.full(n, 20),

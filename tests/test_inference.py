@@ -47,11 +47,9 @@ def test_limits_on_log_scale_are_those_of_their_parts():
     assert_allclose(low, [0.7 * np.exp(-q / 3.0), -0.7 * np.exp(q / 3.0)])
     assert_allclose(high, -low[::-1])
     # A target of zero has no part in the scale, nor has any where the scale is known.
-    low, high = log_limits(
-        np.array([0.0, 1.0]), np.array([0.2, 0.2]), np.array([3, 1e9]), 0.9
-    )
-    assert_allclose(low, [-0.2 * q, 1.0 - 0.2 * q])
-    assert_allclose(high, [0.2 * q, 1.0 + 0.2 * q])
+    for target, scale_z in ((0.0, 3.0), (1.0, 1e9), (1.0, np.inf)):
+        low, high = log_limits(np.array([target]), np.array([0.2]), scale_z, 0.9)
+        assert_allclose([low[0], high[0]], [target - 0.2 * q, target + 0.2 * q])
 
 
 def test_limits_on_log_scale_of_odd_errors():

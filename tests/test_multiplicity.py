@@ -94,9 +94,10 @@ def covariance(rng):
     return root @ root.T
 
 
-def draw(covariance, items=None, df=np.inf, n_draws=40_000, order=None):
-    order = np.arange(len(covariance)) if order is None else order
-    return JointErrors.draw(covariance, items, df, order, n_draws)
+def draw(covariance, items=None, df=np.inf, n_draws=40_000):
+    items = np.zeros_like(covariance) if items is None else items
+    scores = np.arange(len(covariance))
+    return JointErrors.draw(covariance, items, df, scores, n_draws)
 
 
 def test_errors_have_the_covariance(covariance):
@@ -120,7 +121,7 @@ def test_null_p_is_the_tail_of_the_studentized_contrast(covariance, estimated):
         error = np.sqrt(total - part + drawn.ratio * part)
         t = (drawn.errors[i] - drawn.errors[j]) / error
         assert_allclose(p[row], t_law.sf(t, df[row]), rtol=1e-10)
-    sifted = drawn.null_p(better, worse, df, 0.05)
+    sifted = drawn.null_p(better, worse, df, largest=0.05)
     assert_allclose(sifted[p <= 0.05], p[p <= 0.05])
     assert (sifted[p > 0.05] > 0.05).all()
 

@@ -16,7 +16,7 @@ from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import ranking
+from skanchor.reports.readout import ranking
 from skanchor.results import ContextResult
 from skanchor.simulation import simulate_battles
 

@@ -15,7 +15,7 @@ from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import ranking
+from skanchor.reports.readout import ranking
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 

@@ -6,24 +6,18 @@ import argparse
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skanchor._cli.battles import Rows, check_files, find_unvoted, load_rows
-from skanchor._cli.output import check_file, check_output, is_same_file, json_text
+from skanchor._cli.battles import find_unvoted, load_rows
+from skanchor._cli.output import deliver, is_same_file
+from skanchor._cli.parser import BadInputError
 from skanchor._cli.rank import deliver_ranking, pipeline_of
-from skanchor._cli.streams import (
-    check_stdout,
-    print_line,
-    print_result,
-    raise_if_stopped,
-)
-from skanchor._cli.values import BadInputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from skanchor.history import AnchorHistory
-    from skanchor.results import AnchorResult
+from skanchor._cli.streams import print_line, raise_if_stopped
+from skanchor._text import first_five
+from skanchor.history import AnchorHistory
+from skanchor.io.atomic import locked
+from skanchor.reports.readout import Readout
+from skanchor.results import AnchorResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,60 +30,34 @@ class PlacedByHistory:
 
 # ---------------------------------------------------------------------------- actions
 def build(options: argparse.Namespace) -> None:
-    check_files(options)
-    pipeline_of(options)
-    if options.output is None:
-        raise BadInputError("--output names the file to write the history to")
-    check_file(options, *options.battles)
-    rows = load_rows(options, _voted)
-
-    from skanchor.history import AnchorHistory
-
     # Rows without weights are one each, which is a number of rows.
-    is_weighted = rows.arguments["sample_weight"] is not None
-    pipeline = pipeline_of(
-        options, weights=rows.weights if is_weighted else "frequency"
-    )
-    history = AnchorHistory(pipeline).fit(**rows.arguments)
+    pipeline = pipeline_of(options, weights=options.weights or "frequency")
+    history = AnchorHistory(pipeline).fit(**_voted(load_rows(options)))
     raise_if_stopped()
     history.save(options.output, overwrite=options.force)
 
 
 def place(options: argparse.Namespace) -> None:
-    check_files(options)
-    check_output(options, inputs=[options.history])
-    history = _load(options.history)
+    history = AnchorHistory.load(options.history)
     rows = load_rows(options)
-    _check_weights(history, rows)
-    result = history.place(**rows.arguments)
-    placed = PlacedByHistory(result, history.item_effects_)
+    _check_weights(history, options, rows)
+    placed = PlacedByHistory(history.place(**rows), history.item_effects_)
     deliver_ranking(placed, options, options.warned)
 
 
 def update(options: argparse.Namespace) -> None:
-    check_files(options)
-    if options.output is None:
-        # The history itself is replaced.
-        options.output, options.force = options.history, True
-    past = options.past or []
-    check_file(options, *options.battles, *past)
-    from skanchor.io.atomic import locked
-
     is_replaced = is_same_file(options.output, options.history)
     # Another update of the same file would be lost.
     with locked(options.history) if is_replaced else nullcontext():
-        history = _load(options.history)
+        history = AnchorHistory.load(options.history)
         seen = history.checksum_ if is_replaced else b""
-        tables: list[Rows] = [load_rows(options)]
-        more: dict[str, Any] = {}
-        if past:
+        rows, past = load_rows(options), {}
+        if options.past:
             # Rows that the history was built from are read with the same flags.
-            options.battles = past
-            tables.append(load_rows(options, _voted))
-            names = ("X", "y", "sample_weight", "groups")
-            more["past"] = tuple(tables[1].arguments[name] for name in names)
-        _check_weights(history, *tables)
-        more |= tables[0].arguments
+            options.battles = options.past
+            past = _voted(load_rows(options))
+        _check_weights(history, options, rows, past)
+        more: dict[str, Any] = {**rows, "past": tuple(past.values()) or None}
         if options.promote is None:
             history.update(**more)
         else:
@@ -101,8 +69,7 @@ def update(options: argparse.Namespace) -> None:
 
 
 def show(options: argparse.Namespace) -> None:
-    check_stdout()
-    history = _load(options.history)
+    history = AnchorHistory.load(options.history)
     state = history.state_
     facts = {
         "models": history.models_.tolist(),
@@ -117,47 +84,36 @@ def show(options: argparse.Namespace) -> None:
         "updated_from": "rows" if state.counts is None else "counts",
         "bytes": os.path.getsize(options.history),
     }
-    if options.json:
-        from skanchor.reports.record import as_json_value
-
-        print_result(json_text(as_json_value(facts)))
-    else:
-        from skanchor.reports.text import render_text
-
-        print_result(render_text("history", facts=facts))
+    deliver(Readout("history", facts, values={"facts": facts}), options)
 
 
 # -------------------------------------------------------------------------- details
-def _load(path: str) -> AnchorHistory:
-    from skanchor.history import AnchorHistory
-
-    return AnchorHistory.load(path)
-
-
-def _check_weights(history: AnchorHistory, *tables: Rows) -> None:
+def _check_weights(
+    history: AnchorHistory, options: argparse.Namespace, *tables: dict[str, Any]
+) -> None:
     """Refuse counts of added rows that the history would take for something else."""
     # A file has the settings of its history.
     assert history.anchor is not None
-    weights = history.anchor.weights
-    for table in tables:
-        if table.arguments["sample_weight"] is not None and table.weights != weights:
-            raise BadInputError(
-                f"the history was built with --weights {weights}, so that the counts "
-                f"of added rows cannot have the meaning {table.weights}: build it "
-                f"again with --weights {table.weights}, or add these rows with "
-                f"--weights {weights}"
-            )
+    weights, added = history.anchor.weights, options.weights or "frequency"
+    is_weighted = any(rows.get("sample_weight") is not None for rows in tables)
+    if is_weighted and added != weights:
+        raise BadInputError(
+            f"the history was built with --weights {weights}, so that the counts of "
+            f"added rows cannot have the meaning {added}: build it again with "
+            f"--weights {added}, or add these rows with --weights {weights}"
+        )
 
 
-def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
+def _voted(rows: dict[str, Any]) -> dict[str, Any]:
     """Rows between models with human votes; print which models are left out."""
-    from skanchor._text import first_five
-
-    new, is_new = find_unvoted(X)
+    new, is_new = find_unvoted(rows["X"])
     if not new or is_new.all():
-        return X, y
+        return rows
     print_line(
         f"rows of models without human votes {first_five(new)} are no history and "
         f"are left out: {is_new.sum()}; skanchor history place places them"
     )
-    return X[~is_new].reset_index(drop=True), y[~is_new].reset_index(drop=True)
+    X = rows["X"][~is_new].reset_index(drop=True)
+    weight = None if rows["sample_weight"] is None else X["count"]
+    y = rows["y"][~is_new].reset_index(drop=True)
+    return {"X": X, "y": y, "sample_weight": weight, "groups": rows["groups"]}

@@ -5,81 +5,74 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from skanchor._cli.parser import BadInputError
 from skanchor._cli.streams import check_stdout, print_result, raise_if_stopped
-from skanchor._cli.values import BadInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.reports.text import Readout
-
-FORMS = (".txt", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".md", ".tex")
-"""Suffixes of the files that any result can be written to."""
-
-PAGE, PICTURES = ".html", (".png", ".svg", ".pdf")
-"""Further suffixes of a ranking."""
+    from skanchor.reports.readout import Readout
 
 # What a suffix needs: a package, and the extra that brings it.
 _NEEDED = {
     ".xlsx": ("openpyxl", "excel"),
     ".md": ("tabulate", "report"),
-    **dict.fromkeys(PICTURES, ("matplotlib", "plot")),
+    **dict.fromkeys((".png", ".svg", ".pdf"), ("matplotlib", "plot")),
 }
 
 
 # --------------------------------------------------------------------------- checks
-def check_output(
-    options: argparse.Namespace, *more_suffixes: str, inputs: Iterable[str] = ()
-) -> None:
+def check_output(options: argparse.Namespace) -> None:
     """Refuse an output that could not be written after the work, or is an input."""
-    if options.output == "-":
-        options.output = None
+    is_update = getattr(options, "action", "") == "update"
+    if options.output in (None, "-"):
+        # An update replaces the history itself.
+        options.output = options.history if is_update else None
+        options.force |= is_update
     if options.output is None:
         check_stdout()
         return
-    suffix = check_suffix(options.output, ("", *FORMS, *more_suffixes))
-    if options.json and suffix not in (".json", ""):
+    path = Path(options.output)
+    # A command without a list of suffixes, in the help of its flag, takes all of them.
+    suffix, allowed = path.suffix.lower(), re.findall(r"\.\w+", options.suffixes)
+    if ".txt" in allowed:
+        allowed.append("")
+    if allowed and suffix not in allowed:
+        listed = ", ".join(filter(None, allowed))
+        raise BadInputError(f"--output {path}: unknown format; known are {listed}")
+    if options.json and ".json" in allowed and suffix not in (".json", ""):
         raise BadInputError(
-            f"--json does not go with --output {options.output}; drop one, or choose a "
-            "name that ends in .json"
+            f"--json does not go with --output {path}; drop one, or choose a name that "
+            "ends in .json"
         )
     package, extra = _NEEDED.get(suffix, ("json", ""))
     if find_spec(package) is None:
         raise BadInputError(
-            f"--output {options.output} needs {package} (pip install "
-            f"'skanchor[{extra}]'); .csv needs nothing"
+            f"--output {path} needs {package} (pip install 'skanchor[{extra}]'); .csv "
+            "needs nothing"
         )
-    check_file(options, *options.battles, *inputs)
+    inputs = [*options.battles, *(options.past or ()), options.history]
+    _check_file(path, inputs[: -1 if is_update else None], options.force)
 
 
-def check_suffix(path: str, suffixes: Iterable[str]) -> str:
-    """Return the suffix of a file; refuse an unknown one, and list the known."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in suffixes:
-        listed = ", ".join(filter(None, suffixes))
-        raise BadInputError(f"--output {path}: unknown format; known are {listed}")
-    return suffix
-
-
-def check_file(options: argparse.Namespace, *inputs: str) -> None:
-    """Refuse a file that is an input, cannot be written, or exists without --force."""
+def _check_file(path: Path, inputs: Iterable[str | None], overwrite: bool) -> None:
+    """Refuse a file that is an input, cannot be written, or exists."""
     from skanchor.io.atomic import check_writable
 
-    path = Path(options.output)
-    for one in inputs:
-        if is_same_file(one, path):
-            raise BadInputError(f"--output {path} is a file that is read")
+    if any(is_same_file(one, path) for one in inputs if one):
+        raise BadInputError(f"--output {path} is a file that is read")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no directory {path.parent}")
     try:
-        check_writable(path, overwrite=options.force)
+        check_writable(path, overwrite=overwrite)
     except FileExistsError:
         raise BadInputError(f"{path}: exists; write over it with --force") from None
 
@@ -95,41 +88,35 @@ def is_same_file(one: str | Path, other: str | Path) -> bool:
 def deliver(
     result: Readout,
     options: argparse.Namespace,
-    special: Callable[[str], str | bytes] | None = None,
+    drawn: Mapping[str, Callable[[], str | bytes]] | None = None,
 ) -> None:
     """Print a result, or write it to the file of ``--output``.
 
-    ``special`` makes the content of files whose suffix is not in `FORMS`.
+    ``drawn`` makes the content of further files, by suffix.
     """
     suffix = Path(options.output or "").suffix.lower()
     content: str | bytes
     if options.json or suffix == ".json":
-        content = json_text(result.to_dict())
-    elif suffix == ".md":
-        content = "\n".join(one.to_markdown() for one in result.tables)
-    elif suffix == ".tex":
-        content = "\n".join(one.to_latex() for one in result.tables)
-    elif suffix in FORMS[2:]:
+        content = json.dumps(result.to_dict(), indent=2, allow_nan=False) + "\n"
+    elif drawn and suffix in drawn:
+        content = drawn[suffix]()
+    elif suffix in (".md", ".tex"):
+        write = "to_markdown" if suffix == ".md" else "to_latex"
+        content = "\n".join(getattr(one, write)() for one in result.tables)
+    elif suffix not in ("", ".txt"):
+        assert result.frame is not None
         frame = result.frame.reset_index(names=result.frame.index.name or "model")
         content = file_content(frame, suffix)
-    elif suffix not in ("", ".txt"):
-        assert special is not None
-        content = special(suffix)
     elif options.output is None and sys.stdout.isatty():
         is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
         width = shutil.get_terminal_size().columns
         content = result.to_text(width, coloured=not is_plain)
     else:
         content = result.to_text()
-    write(content, options)
+    write_content(content, options)
 
 
-def json_text(record: Any) -> str:
-    """Text of plain data as JSON."""
-    return json.dumps(record, indent=2, allow_nan=False) + "\n"
-
-
-def write(content: str | bytes, options: argparse.Namespace) -> None:
+def write_content(content: str | bytes, options: argparse.Namespace) -> None:
     """Print a content, or write it to the file of ``--output``."""
     raise_if_stopped()
     if options.output is None:

@@ -1,29 +1,125 @@
-"""The parser of the command line, made from ``commands.toml``."""
+"""The parser of the command line, made from ``commands.toml``, and values of flags."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import re
 import textwrap
 import tomllib
-from importlib import import_module
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, NoReturn
 
-from skanchor._cli.values import TYPES, BadInputError
-
 # Values of flags that some commands do not take.
-_ABSENT = {
-    **{"new": None, "no_new": False, "hide_votes_of": None},
-    **{"set": None, "n_jobs": None, "tools": None, "level": 0.95},
+_ABSENT: dict[str, Any] = {
+    **dict.fromkeys(["new", "hide_votes_of", "tools", "n_jobs", "demo", "past"]),
+    **dict.fromkeys(["output", "history"]),
+    **dict.fromkeys(["no_new", "force", "json"], False),
+    **{"battles": [], "set": {}, "suffixes": "", "level": 0.95},
 }
 _MORE_FLAGS = "More flags of files: skanchor inspect --help. "
 _EXIT_CODE = "Exit code: 0 on success, 2 on bad input. The cause is then one line."
 
 
+class BadInputError(Exception):
+    """Bad input, with a message that is printed as it is."""
+
+
+# ----------------------------------------------------------------------------- values
+def _number(takes: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    """Type of a flag whose numbers must fit; ``takes`` says which do."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not fits(value):
+            raise argparse.ArgumentTypeError(f"takes {takes}, got {text!r}")
+        return int(value) if value.is_integer() else value
+
+    return parse
+
+
+def _pair(
+    takes: str, of_value: Callable[[str], Any] = str
+) -> Callable[[str], tuple[str, Any]]:
+    """Type of a flag that takes NAME=VALUE, as ``takes`` writes it."""
+
+    def parse(text: str) -> tuple[str, Any]:
+        # The last sign counts, since a name such as A=B contains one.
+        name, equals, value = (part.strip() for part in text.rpartition("="))
+        if not equals or not value:
+            raise argparse.ArgumentTypeError(f"takes {takes}, got {text!r}")
+        return name, of_value(value)
+
+    return parse
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Pairs of a list OLD=NEW,...; a comma of a name follows a backslash."""
+    parse = _pair("OLD=NEW,...")
+    return [parse(part.replace("\\,", ",")) for part in re.split(r"(?<!\\),", text)]
+
+
+def _setting(text: str) -> tuple[str, str]:
+    """A parameter and its value, which may have signs of equality itself."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(
+            f"takes NAME=VALUE, got {text!r} (a FILE goes before --set)"
+        )
+    return name, value
+
+
+def _commas(text: str) -> list[str]:
+    """Names of a list that is separated by commas."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+_positive = _number("a finite number above zero", lambda x: 0 < x < math.inf)
+_TYPES: dict[str, Callable[[str], Any]] = {
+    "commas": _commas,
+    "jobs": _number(
+        "a number of jobs, or -1 for all cores", lambda x: x % 1 == 0 and x != 0
+    ),
+    "level": _number("a level strictly between 0 and 1", lambda x: 0 < x < 1),
+    "not negative": _number("a finite number from zero on", lambda x: 0 <= x < 1e9),
+    "pairs": _pairs,
+    "positive": _positive,
+    "price": _pair("SOURCE=PRICE", _positive),
+    "score": _pair("MODEL=SCORE", _number("a finite score", math.isfinite)),
+    "setting": _setting,
+}
+# Types whose values are pairs, which a command gets as a dict.
+_BY_NAME = ("pairs", "price", "setting")
+
+
+class _Pairs(argparse.Action):
+    """Collect pairs of a name and a value in a dict; each name may occur once."""
+
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
+    ) -> None:
+        pairs = dict(getattr(namespace, self.dest) or {})
+        for name, value in values:
+            if name in pairs:
+                parser.error(f"{option_string} has {name} twice")
+            pairs[name] = value
+        setattr(namespace, self.dest, pairs)
+
+
+# ----------------------------------------------------------------------------- parser
 class Parser(argparse.ArgumentParser):
     """A parser that raises `BadInputError` where argparse would exit.
 
     A flag must be typed in full: the beginning of one could be that of another command.
+
+    Attributes
+    ----------
+    rules : list of (str, str, bool)
+        Pairs of flags that go together (True), or do not.
     """
 
     def __init__(self, **settings: Any):
@@ -34,12 +130,23 @@ class Parser(argparse.ArgumentParser):
             ),
             **settings,
         )
+        self.rules: list[tuple[str, str, bool]] = []
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; refuse what is left over here, where the command is known."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        typed = {
+            name
+            for action in self._actions
+            if getattr(options, action.dest, None) not in (None, action.default)
+            for name in action.option_strings or [str(action.metavar)]
+        }
+        for flag, other, goes_with in self.rules:
+            if flag in typed and (other in typed) != goes_with:
+                without = "goes" if goes_with else "does not go"
+                self.error(f"{flag} {without} with {other}")
         return options, unknown
 
     def error(self, message: str) -> NoReturn:
@@ -73,14 +180,6 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run the command that was typed, a function of the module that has its name."""
-    if getattr(options, "force", False) and options.output is None:
-        raise BadInputError("--force goes with --output")
-    module = import_module(f"skanchor._cli.{options.command}")
-    getattr(module, getattr(options, "action", options.command))(options)
-
-
 def _add_command(
     commands: Any, prog: str, command: dict[str, Any], groups: dict[str, Any]
 ) -> None:
@@ -88,52 +187,59 @@ def _add_command(
     name, text = prog.split()[-1], command["help"]
     says = f"{text[0].upper()}{text[1:]}. {command.get('more', '')}".strip()
     examples = _examples(prog, command.get("examples", {}))
-    takes_files = "files" in command.get("groups", ())
+    more = _MORE_FLAGS if "files" in command.get("groups", ()) else ""
     made = commands.add_parser(
         name,
         prog=prog,
         usage=f"{prog} {command.get('usage', 'FILE ... [flags]')}",
         help=text,
         description=f"{textwrap.fill(says, 86)}\n\n{examples}",
-        epilog=_MORE_FLAGS * (takes_files and name != "inspect") + _EXIT_CODE,
+        epilog=more * (name != "inspect") + _EXIT_CODE,
     )
     for title in command.get("groups", ()):
         group = made.add_argument_group(title)
-        prose = command.get(title)
-        flags = prose if isinstance(prose, dict) else groups[title]
+        flags = {**groups.get(title, {}), **command.get(title, {})}
         for flag, settings in flags.items():
             if flag not in command.get("without", ()):
-                settings = _settings(name, **settings)
-                if isinstance(prose, str) and flag.startswith("-o"):
-                    settings["help"] = prose
-                group.add_argument(*flag.split(), **settings)
+                _add_flag(made, group, flag, **settings)
     if "actions" in command:
         actions = made.add_subparsers(dest="action", required=True, metavar="ACTION")
         for action, inner in command["actions"].items():
             _add_command(actions, f"{prog} {action}", inner, groups)
 
 
-def _settings(
-    command: str, list: bool = False, rare: bool = False, **settings: Any
-) -> dict[str, Any]:
-    """Settings of a flag for argparse."""
+def _add_flag(
+    parser: Any,
+    group: Any,
+    flag: str,
+    needs: str = "",
+    excludes: str = "",
+    list: bool = False,
+    rare: bool = False,
+    **settings: Any,
+) -> None:
+    """Add a flag to a group of a parser; see ``commands.toml``."""
     if list:
         settings |= {"nargs": "+", "action": "extend"}
-    if rare and command != "inspect":
+    if settings.get("type") in _BY_NAME:
+        settings |= {"action": _Pairs, "default": {}}
+    if rare and not parser.prog.endswith(" inspect"):
         settings["help"] = argparse.SUPPRESS
     if "metavar" not in settings:
         settings["action"] = "store_true"
     if "type" in settings:
-        settings["type"] = TYPES[settings["type"]]
-    return settings
+        settings["type"] = _TYPES[settings["type"]]
+    names = flag.split()
+    if "--output" in names:
+        parser.set_defaults(suffixes=settings["help"])
+    group.add_argument(*names, **settings)
+    name = names[-1] if names[-1].startswith("-") else settings["metavar"]
+    parser.rules += [(name, other, True) for other in needs.split()]
+    parser.rules += [(name, other, False) for other in excludes.split()]
 
 
 def _examples(prog: str, examples: dict[str, str]) -> str:
     """Text of the examples in the help: what is typed, and what for."""
-    typed = {f"{prog} {words}": purpose for words, purpose in examples.items()}
-    width = max(map(len, typed), default=0)
-    if width > 50:
-        lines = [f"  # {purpose}\n  {words}" for words, purpose in typed.items()]
-    else:
-        lines = [f"  {words:{width}}  # {what}" for words, what in typed.items()]
+    width = max(map(len, examples), default=0)
+    lines = [f"  {prog} {words:{width}}  # {what}" for words, what in examples.items()]
     return "\n".join(["examples:", *lines]) if examples else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import gc
 import sys
@@ -9,8 +10,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from importlib import import_module
 
-from skanchor._cli.parser import make_parser, run
+from skanchor._cli.output import check_output
+from skanchor._cli.parser import BadInputError, make_parser
 from skanchor._cli.streams import (
     drop_stdout,
     exit_code,
@@ -19,11 +22,16 @@ from skanchor._cli.streams import (
     raised_as_interrupts,
     show_own_warnings,
 )
-from skanchor._cli.values import BadInputError
 
 _BAD_INPUT = 2
 _FRESH_OBJECTS = 50_000  # that are made before Python looks for some to free
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
+
+_MODULES = {
+    **dict.fromkeys(["check", "compare"], "left_out"),
+    **dict.fromkeys(["sensitivity", "plan"], "readouts"),
+    **dict.fromkeys(["inspect", "fetch"], "tables"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # What has been imported is not looked through.
             gc.freeze()
             gc.enable()
-            run(options)
+            _run(options)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     except KeyboardInterrupt:
@@ -58,6 +66,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_line(f"error: {cause}")
         return _BAD_INPUT
     return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Run the command that was typed; its module is imported once it may run."""
+    if options.demo is False and not options.battles:
+        raise BadInputError(
+            "give a FILE of battles, or --demo; a FILE goes before flags that take "
+            "several values, such as --new"
+        )
+    check_output(options)
+    module = import_module(
+        f"skanchor._cli.{_MODULES.get(options.command, options.command)}"
+    )
+    getattr(module, getattr(options, "action", options.command))(options)
 
 
 @contextmanager

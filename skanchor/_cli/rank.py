@@ -8,36 +8,32 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import reduce
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skanchor._cli.battles import Rows, check_files, load_rows
-from skanchor._cli.output import PAGE, PICTURES, check_output, deliver
+from skanchor._cli.battles import load_rows
+from skanchor._cli.output import deliver
+from skanchor._cli.parser import BadInputError
 from skanchor._cli.streams import is_watched
-from skanchor._cli.values import BadInputError, by_name
-
-if TYPE_CHECKING:
-    from skanchor.pipeline import AnchorPipeline
+from skanchor.pipeline import AnchorPipeline
+from skanchor.reports.facts import Facts
+from skanchor.reports.readout import ranking
 
 
 def rank(options: argparse.Namespace) -> None:
-    check_flags(options, PAGE, *PICTURES)
     pipeline, rows = load(options)
     # The fit keeps its own warnings, of which many alike are printed in short.
     earlier = list(options.warned)
-    deliver_ranking(pipeline.fit(**rows.arguments), options, earlier)
+    deliver_ranking(pipeline.fit(**rows), options, earlier)
 
 
 def deliver_ranking(
     fitted: Any, options: argparse.Namespace, earlier: Sequence[Warning]
 ) -> None:
     """Print or write a fitted pipeline, or models that a history has placed."""
-    from skanchor.reports.facts import Facts
-    from skanchor.reports.text import ranking
-
     facts = Facts(
         fitted,
         options.level,
@@ -47,12 +43,12 @@ def deliver_ranking(
         anchor=None if options.anchor is None else dict([options.anchor]),
     )
 
-    def special(suffix: str) -> str | bytes:
-        if suffix == PAGE:
-            from skanchor.reports.page import render_page
+    def page() -> str:
+        from skanchor.reports.page import render_page
 
-            return render_page(facts)
+        return render_page(facts)
 
+    def picture() -> bytes:
         import matplotlib
 
         # A backend that opens no window.
@@ -63,34 +59,29 @@ def deliver_ranking(
             facts.result, facts.level, scale=facts.scale
         )
         content = BytesIO()
-        display.figure_.savefig(content, format=suffix[1:], dpi=200)
+        form = options.output[-3:].lower()
+        display.figure_.savefig(content, format=form, dpi=200)
         return content.getvalue()
 
-    deliver(ranking(facts), options, special)
+    pictures = dict.fromkeys((".png", ".svg", ".pdf"), picture)
+    deliver(ranking(facts), options, {".html": page, **pictures})
 
 
-def check_flags(options: argparse.Namespace, *more_suffixes: str) -> None:
-    """Refuse invalid flags of table, fit and output before any work."""
-    check_files(options)
-    if options.set:
-        pipeline_of(options)
-    check_output(options, *more_suffixes)
-
-
-def load(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:
-    """Read the battles, and make the pipeline that the flags ask for."""
-    rows = load_rows(options)
+def load(options: argparse.Namespace) -> tuple[AnchorPipeline, dict[str, Any]]:
+    """Make the pipeline that the flags ask for, and read the battles."""
     pipeline = pipeline_of(
         options,
-        weights=rows.weights,
         new_models=[] if options.no_new else options.new,
         n_jobs=options.n_jobs,
         verbose=int(is_watched()),
     )
+    rows = load_rows(options)
+    if rows["sample_weight"] is not None and "weights" not in options.set:
+        pipeline.weights = options.weights or "frequency"
     mix, column = pipeline.context_mix, pipeline.context
-    if isinstance(mix, dict) and column in rows.X:
+    if isinstance(mix, dict) and column in rows["X"]:
         # JSON has no keys but texts.
-        labels = {str(one): one for one in rows.X[column].dropna().unique().tolist()}
+        labels = {str(one): one for one in rows["X"][column].dropna().unique().tolist()}
         pipeline.context_mix = {labels.get(name, name): x for name, x in mix.items()}
     return pipeline, rows
 
@@ -98,7 +89,7 @@ def load(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:
 def fit_rows(options: argparse.Namespace) -> AnchorPipeline:
     """Read the battles, and fit the pipeline to them."""
     pipeline, rows = load(options)
-    return pipeline.fit(**rows.arguments)
+    return pipeline.fit(**rows)
 
 
 def pipeline_of(options: argparse.Namespace, **parameters: Any) -> AnchorPipeline:
@@ -106,10 +97,8 @@ def pipeline_of(options: argparse.Namespace, **parameters: Any) -> AnchorPipelin
 
     A value of ``--set`` is JSON, or else text; its parameter's constraints decide.
     """
-    from skanchor import AnchorPipeline
-
     pipeline = AnchorPipeline(random_state=0, **parameters)
-    for name, text in by_name("--set", options.set).items():
+    for name, text in options.set.items():
         try:
             value = json.loads(text)
         except ValueError:
@@ -133,17 +122,12 @@ def _set(pipeline: AnchorPipeline, name: str, value: Any) -> None:
             stage = pipeline._part(part)
             if stage is not None:
                 parameters += [f"{part}__{nested}" for nested in stage.get_params()]
+        near = get_close_matches(name, parameters, 3, 0.5)
+        listed = f"did you mean {' or '.join(near)}?"
+        if not near:
+            listed = f"known are {', '.join(parameters[:20])}"
         raise BadInputError(
-            f"--set {name}: AnchorPipeline has no such parameter; "
-            f"{near_names(name, parameters)}"
+            f"--set {name}: AnchorPipeline has no such parameter; {listed}"
         ) from None
     if hasattr(owner, "_validate_params"):
         owner._validate_params()
-
-
-def near_names(name: str, names: Collection[str]) -> str:
-    """Names near to an unknown one, as a question, or else the known ones."""
-    near = get_close_matches(name, names, 3, 0.5)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    return f"known are {', '.join(list(names)[:20])}"

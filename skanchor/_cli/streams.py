@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from skanchor._cli.values import BadInputError
+from skanchor._cli.parser import BadInputError
 from skanchor._text import brief, printable
 
 # Windows has no SIGHUP.

@@ -302,7 +302,7 @@ def votes_alone(
     covariance, scores = centring.T @ covariance @ centring, centring.T @ fit.scores
     weights = [rows.weight for rows in plug_in.sources]
     grams = grams_of(fit, plug_in.sources, weights)
-    riesz = Information.of(fit, grams, fit.precision).weights()
+    riesz = Information.of(fit, grams, fit.precision).weights
     largest = np.zeros(len(X.models))
     if X.is_new.any():
         largest = influence_of(riesz, plug_in.sources, 0).largest

@@ -126,10 +126,8 @@ class FullFit:
             is_joint=chain.is_joint,
             is_unweighted=self.stages.arrival.equation == "unweighted",
         )
-        fit, none = plug_in.fit, [None] * len(steps)
-        return FitOfAllRows(
-            fit, steps, plug_in.sources, plug_in.bounds, fit.precision, none
-        )
+        fit, rows = plug_in.fit, plug_in.sources
+        return FitOfAllRows(fit, steps, rows, plug_in.bounds, fit.precision)
 
 
 def with_item_effects(plugged: FittedStages, items: ItemCovariance) -> FittedStages:
@@ -257,13 +255,13 @@ def fit_fold(
             chain = _learned_anew(full, training, seed_offset)
             start = full.start_of(chain)
         weights = [training.weight[rows.rows] for rows in start.sources]
-        fit, sources, prior = start.refitted(weights), start.sources, start.prior
+        fit, sources, prior = start.refitted(weights).fit, start.sources, start.prior
         if not full.has_shared_columns:
             fit, sources, prior = _weighed(
                 full, chain, fit, sources, training, seed_offset
             )
         grams = grams_of(fit, sources, weights)
-        riesz = Information.of(fit, grams, prior).weights()
+        riesz = Information.of(fit, grams, prior).weights
         warn_of_fold(riesz, training.X.models)
     held_out, values = rows_held_out(sources, share), None
     if not full.has_shared_columns:

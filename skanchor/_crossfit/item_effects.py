@@ -12,7 +12,7 @@ from skanchor._battles import Comparisons
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
+from skanchor._model.item_covariance import estimate_covariance
 from skanchor._model.item_effects import (
     FEW_MODELS,
     ITEM_PRIOR,
@@ -186,8 +186,7 @@ def item_covariance_of(
     # Weights divided by the dispersion make the likelihood that of independent votes.
     rows = rows.over(noise)
     rows = rows.with_item_effects(np.eye(rows.layout.n_sources - 1))
-    history = RowsOfHistory(rows.fit, rows.sources, rows.bounds)
-    return estimate_covariance(history, prior)
+    return estimate_covariance(rows.fit, rows.sources, rows.bounds, prior)
 
 
 def run_item_test(two_step: PipelineFit, btl: BTLRegressor) -> ItemTest:

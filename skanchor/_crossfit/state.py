@@ -320,7 +320,7 @@ class StoredFits:
             # A fold whose historical rows were not fitted gives no score.
             fit = fit.moved(fit.x, fit.converged and bool(self.converged[1 + number]))
             of_fold = grams(1 + number, fit, weights)
-            riesz = Information.of(fit, of_fold.items(), prior).weights()
+            riesz = Information.of(fit, of_fold.items(), prior).weights
             of_history, groups = self._influence(number, riesz, columns)
             results.append(
                 FoldResult(

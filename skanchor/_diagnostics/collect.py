@@ -21,7 +21,7 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.influence import group_matrix
 from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import fit_logistic
-from skanchor._model.riesz import Solution
+from skanchor._model.riesz import Information
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
@@ -71,7 +71,7 @@ class ItemCheck:
 def diagnose(
     sample: Sample,
     sums: FitSums,
-    solution: Solution,
+    solution: Information,
     btl: BTLRegressor,
     moments: tuple[Array, Array, Array],
     plug_in: Array,
@@ -90,7 +90,7 @@ def diagnose(
         arrivals, and of history where these are at hand.
     sums : FitSums
         Over all rows.
-    solution : Solution
+    solution : Information
         Of all rows.
     btl : BTLRegressor
         Fitted to the votes.
@@ -150,7 +150,7 @@ def diagnose(
     )
 
 
-def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> dict[str, Array]:
+def _by_judge(sample: Sample, sums: FitSums, solution: Information) -> dict[str, Array]:
     """How well each judge tells models apart, and whether arrivals are like history."""
     fit, n, errors = solution.fit, solution.layout.n_items, solution.sensitivity_errors
     shares = np.full(len(errors), np.nan)
@@ -171,7 +171,7 @@ def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> dict[str, Ar
     }
 
 
-def _residual_share(sums: FitSums, solution: Solution) -> Array:
+def _residual_share(sums: FitSums, solution: Information) -> Array:
     """Share of what rows say of each model that biases cannot imitate."""
     n, (total, left) = len(sums.verdicts), np.zeros((2, len(sums.verdicts)))
     for source, slope in enumerate(solution.fit.x[solution.layout.sensitivities]):
@@ -205,7 +205,11 @@ def _self_judged(X: Comparisons, sums: FitSums) -> Array:
 
 
 def _historical(
-    X: Comparisons, sums: FitSums, solution: Solution, btl: BTLRegressor, is_joint: bool
+    X: Comparisons,
+    sums: FitSums,
+    solution: Information,
+    btl: BTLRegressor,
+    is_joint: bool,
 ) -> dict[str, Array]:
     """Votes of each historical model, error of its human score, and what it does."""
     scores, n = solution.fit.scores, len(X.models)
@@ -223,18 +227,18 @@ def _historical(
     return columns
 
 
-def _style(X: Comparisons, solution: Solution, bias: Any) -> pd.DataFrame:
+def _style(X: Comparisons, solution: Information, bias: Any) -> pd.DataFrame:
     """Coefficients of people's bias with their errors; empty without a linear one."""
     at, values, names = solution.layout.span(PEOPLE), np.zeros((0, 3)), []
     if at.stop > at.start and linearity(bias) == "fixed":
-        error = np.sqrt(solution.information.variances(at))
+        error = np.sqrt(solution.variances(at))
         values = np.column_stack([bias.coef_, error, bias.coef_ / error])
         names = span_names(bias, X.feature_names, len(values))
     index = pd.Index(names, name="column")
     return pd.DataFrame(values, index, ["coefficient", "standard_error", "z"])
 
 
-def _item_effects(X: Comparisons, solution: Solution) -> pd.DataFrame:
+def _item_effects(X: Comparisons, solution: Information) -> pd.DataFrame:
     """Item effects with their errors; empty without them."""
     at, values = np.empty((2, 0), dtype=int), np.empty((0, 2))
     if X.deviations is not None and X.item_covariance is not None:

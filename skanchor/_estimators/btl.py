@@ -10,18 +10,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import row_biases
-from skanchor._estimators.votes import (
-    HumanVotes,
-    fit_styled,
-)
-from skanchor._model.btl import BTLFit, ScoreErrors, fit_btl
+from skanchor._estimators.votes import HumanVotes, fit_styled
+from skanchor._model.btl import BTLFit, ScoreErrors, fit_btl, wins_of
 from skanchor._model.graph import Connectivity, in_braces
 from skanchor._model.one_sided import OpenRows, OpenScores, dispersion_of
 from skanchor._sample.row_rules import TIES
@@ -180,20 +177,20 @@ class BTLRegressor(ComparisonEstimator):
         start: BTLRegressor | None = None,
         seed_offset: int = 0,
     ) -> None:
-        X, votes = sample.X, HumanVotes.of(sample)
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
-        present, wins = votes.present, votes.wins
-        if not len(present):
-            # With "warn", votes that all compare a model with itself are let through.
-            alone = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
-            if self.disconnected != "warn" or not alone.any():
-                raise BattlesError(
-                    "No human row compares two historical models; human rows carry the "
-                    "label 'human' in column 'judge'."
-                )
-        self.models_ = X.models[present]
-        n_scales = len(np.unique(X.items.context[present]))
+        has_bias = self.bias is not None
+        votes = HumanVotes.of(sample if has_bias else sample.without_features())
+        X, wins = votes.sample.X, wins_of(votes.sums)
+        self.models_ = X.models
+        # With "warn", rows that all compare a model with itself are let through.
+        is_lax = self.disconnected == "warn" and sample.X.is_human.any()
+        if not len(self.models_) and not is_lax:
+            raise BattlesError(
+                "No human row compares two historical models; human rows carry the "
+                "label 'human' in column 'judge'."
+            )
+        n_scales = len(np.unique(X.items.context))
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
         self._check_graph(self.connectivity_)
         fit = self._fit_scores(wins, start)
@@ -202,10 +199,9 @@ class BTLRegressor(ComparisonEstimator):
         self._side = np.where(fit.is_far, np.sign(fit.scores), 0.0)
         scores = np.where(fit.is_far, self._side * self.score_bound, fit.scores)
         self.bias_, self.dispersion_, self.open_rows_ = None, 1.0, None
-        if self.bias is not None:
+        if has_bias:
             near = None if start is None else start.bias_
-            voted = sample.with_battles(X.relabel(self.models_, X.judges))
-            plain = voted, fit.scores, fit.scale, self.alpha
+            plain = votes.sample, fit.scores, fit.scale, self.alpha
             styled = fit_styled(*plain, self.bias, near, seed_offset)
             self.bias_, self.dispersion_ = styled.bias, styled.dispersion
             scores = np.where(self.unbounded_, scores, styled.scores)
@@ -215,20 +211,15 @@ class BTLRegressor(ComparisonEstimator):
             covariance = self._estimate_errors(votes, fit)
         else:
             # In folds, errors are those of the whole inference.
-            covariance = np.full((len(present), len(present)), np.nan)
+            covariance = np.full((len(scores), len(scores)), np.nan)
         index = label_index(self.models_, "model")
         self.scores_ = pd.Series(scores, index=index, name="score")
         covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
         covariance[self.unbounded_, self.unbounded_] = np.inf
         self.covariance_ = covariance
         if start is None and len(fit.scales) and is_open.any():
-            rows = votes.rows
-            y, weight, times = sample.y[rows], sample.weight[rows], sample.times[rows]
-            styles = row_biases(X, {-1: self.bias_})[rows]
-            columns, square = (*votes.sides, y, weight), weight**2 / times
-            self.open_rows_ = OpenRows.of(
-                is_open, columns, square, self.dispersion_, offset=styles
-            )
+            rows = votes.single(self.bias_)
+            self.open_rows_ = OpenRows.of(is_open, rows, self.dispersion_)
 
     def _check_graph(self, graph: Connectivity) -> None:
         """Refuse, or warn of, votes that leave scores undetermined."""
@@ -293,38 +284,26 @@ class BTLRegressor(ComparisonEstimator):
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
             return errors.fisher() / votes.unit
-        if votes.sample.is_grouped or votes.sample.raters is not None:
-            return self._of_groups(votes, errors)
-        self._warn_of_silence(errors)
-        return errors.of_votes()
-
-    def _of_groups(self, votes: HumanVotes, errors: ScoreErrors) -> Array:
-        """Covariance that allows for groups and raters; sets ``dispersion_``."""
-        rows = votes.single
-        covariance, is_lost = errors.of_groups(rows)
+        covariance, is_lost, sample = errors.of_votes(), False, votes.sample
+        if sample.is_grouped or sample.raters is not None:
+            independent = covariance
+            covariance, is_lost = errors.of_groups(votes.single())
+            self.dispersion_ = dispersion_of(covariance, independent)
+        silent = self.models_[errors.is_silent.any(axis=1)].tolist()
         if is_lost:
-            n_groups = len(np.unique(rows.group))
             text = (
-                f"Residuals of human rows cancel within their {n_groups} groups, and "
-                "leave scores without an error. The errors are those of independent "
-                "votes."
+                f"Residuals of human rows cancel within their {sample.n_groups} "
+                "groups, and leave scores without an error. The errors are those of "
+                "independent votes."
             )
             warn_of_data("residuals-cancel", (), text)
-        else:
-            self._warn_of_silence(errors)
-        self.dispersion_ = dispersion_of(covariance, errors.of_votes())
-        return covariance
-
-    def _warn_of_silence(self, errors: ScoreErrors) -> None:
-        """Warn of models whose outcomes are what their scores predict."""
-        is_silent = errors.is_silent.any(axis=1)
-        if is_silent.any():
-            names = self.models_[is_silent].tolist()
+        elif silent:
             text = (
-                f"Human rows of models {names[:5]} show no noise: outcomes are what "
+                f"Human rows of models {silent[:5]} show no noise: outcomes are what "
                 "the scores predict. Their errors are those of independent votes."
             )
-            warn_of_data("no-noise", names, text)
+            warn_of_data("no-noise", silent, text)
+        return covariance
 
     @property
     def standard_errors_(self) -> pd.Series:
@@ -417,8 +396,8 @@ class BTLRegressor(ComparisonEstimator):
         float
             1 is perfect, 0 is as good as a fair coin.
         """
-        if hasattr(self, "models_") and not len(self.models_):
+        check_is_fitted(self)
+        if not len(self.models_):
             # Every row is a toss of a fair coin, exactly.
-            check_consistent_length(self._encode(X), y, sample_weight)
             return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)

@@ -24,7 +24,7 @@ from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import carried
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._model.riesz import Solution
+from skanchor._model.riesz import Information
 from skanchor._model.sources import ResidualRows, SourceRows, sigmoid, variance_of
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._sample.source_rows import rows_that_count, source_rows
@@ -74,7 +74,7 @@ class RieszDebiaser(ComparisonEstimator):
         Targets: the score of each model, historical ones centred.
     information_ : ndarray of shape (p, p)
         Information of all parameters that rows decide, with its prior.
-    solution_ : Solution
+    solution_ : Information
         The solved system: weights and information of all parameters.
     learners_ : tuple of WeightFunctions
         Functions gamma in the weights of each source, people first.
@@ -137,7 +137,7 @@ class RieszDebiaser(ComparisonEstimator):
         weighing = self.weighing(sample, curvature, seed_offset)
         fit = carried(X, X.item_covariance).with_spans(weighing.widths)
         prior = weighing.prior(fit)
-        self.keep(X, weighing, Solution.of(fit, weighing.rows(sample), prior))
+        self.keep(X, weighing, Information.of_rows(fit, weighing.rows(sample), prior))
         totals = np.bincount(X.sources + 1, sample.weight)[1:].tolist()
         self._source_totals = dict(zip(X.source_keys, totals, strict=True))
 
@@ -199,7 +199,7 @@ class RieszDebiaser(ComparisonEstimator):
             functions.append(WeightFunctions(one, inner=tuple(inner), fold=folds))
         return Weighing(tuple(functions))
 
-    def keep(self, X: Comparisons, weighing: Weighing, solution: Solution) -> Self:
+    def keep(self, X: Comparisons, weighing: Weighing, solution: Information) -> Self:
         """Store solved weights, and warn of scores that these leave open.
 
         Parameters
@@ -208,7 +208,7 @@ class RieszDebiaser(ComparisonEstimator):
             Rows with the models and judges of the weights.
         weighing : Weighing
             Columns of the weights.
-        solution : Solution
+        solution : Information
             The weights.
 
         Returns
@@ -218,7 +218,7 @@ class RieszDebiaser(ComparisonEstimator):
         self.models_, self.judges_ = X.models, X.judges
         self.weighing_, self.solution_ = weighing, solution
         self.learners_ = weighing.functions
-        self.information_ = solution.information.matrix
+        self.information_ = solution.matrix
         self.identity_error_ = float(np.abs(solution.gap).max(initial=0.0))
         self.undetermined_ = solution.weights.undetermined
         if self.undetermined_.any():

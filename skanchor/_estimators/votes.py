@@ -8,7 +8,7 @@ with weights that are solved on these rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, is_constant, usable_features
 from skanchor._estimators.judges import fit_near
-from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._model.btl import count_votes, wins_of
+from skanchor._estimators.pipeline_fit import PipelineFit, row_biases
+from skanchor._model.btl import count_votes
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import grams_of, minimise
@@ -46,32 +46,25 @@ _FAR, _TOLERANCE = 30.0, 1e-14
 and squared decrement of Newton's last step, at which a fit to such votes is beyond."""
 
 
-@dataclass(frozen=True, slots=True)
-class HumanVotes:
-    """Votes of a sample that count, and their sums over the models that have any.
+class HumanVotes(NamedTuple):
+    """Votes on historical models, and their sums.
 
     Attributes
     ----------
     sample : Sample
-        Battles in their roles.
-    rows : ndarray of int, or slice
-        Numbers of the rows that are votes and count.
+        Rows that are votes and count, in the vocabulary of the models that have any.
     weight : ndarray of shape (n_votes,) or (1,)
         Weight of one of the votes that each row stands for, in units of the heaviest;
         one number if all are equal.
     unit : float
         Weight of the heaviest.
-    present : ndarray of shape (n_present,)
-        Models with a vote, by their place in the vocabulary of the sample.
     sums : SourceRows
-        Votes on these models, summed by pair and outcome.
+        Votes summed by pair of models and outcome.
     """
 
     sample: Sample
-    rows: NDArray[np.intp] | slice
     weight: Array
     unit: float
-    present: NDArray[np.intp]
     sums: SourceRows
 
     @classmethod
@@ -80,63 +73,39 @@ class HumanVotes:
 
         Raises
         ------
-        ValueError
+        BattlesError
             If a weight is too small beside the largest.
         """
-        X, number = sample.X, sample.multiplicity
-        rows: NDArray[np.intp] | slice = slice(None)
-        columns = sample.weight, X.judge, X.involves_new
-        are_alike = len(X) > 0 and all(map(is_constant, columns)) and X.judge[0] == -1
-        if sample.is_grouped or not are_alike or min(X.left.min(), X.right.min()) < 0:
-            votes = X.is_human & ~X.involves_new & sample.counts
-            rows = np.flatnonzero(votes)
-        # Else nothing tells the rows apart, and millions of votes are neither looked at
-        # one by one nor copied; models against themselves do not enter the sums.
-        weight = sample.weight[rows]
-        weight = weight[:1] if is_constant(weight) else weight
-        count = np.ones(1) if number is None else number[rows]
-        weight = weight / count
+        X = sample.X
+        are_votes = X.is_human & ~X.involves_new & sample.counts
+        # Millions of votes alone are not copied.
+        votes = sample if are_votes.all() else sample[np.flatnonzero(are_votes)]
+        weight, times = (
+            one[:1] if is_constant(one) else one for one in (votes.weight, votes.times)
+        )
+        weight = weight / times
         # Squares of tiny or huge weights leave the range of floats.
         unit = float(weight.max(initial=0.0)) or 1.0
         weight = weight / unit
         n_lost = int((weight < LEAST_WEIGHT).sum())
         if n_lost:
-            raise ValueError(
+            raise BattlesError(
                 f"sample_weight spans too much: {n_lost} rows weigh less than "
                 f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
             )
-        sides = X.left[rows], X.right[rows], sample.y[rows]
-        totals = weight * count, weight**2 * count
-        present, sums = count_votes(*sides, *totals, len(X.models))
-        return cls(sample, rows, weight, unit, present, sums)
+        X, totals = votes.X, (weight * times, weight**2 * times)
+        present, sums = count_votes(X.left, X.right, votes.y, *totals, len(X.models))
+        votes = votes.with_battles(X.relabel(X.models[present], X.judges[:0]))
+        return cls(votes, weight, unit, sums)
 
-    @property
-    def wins(self) -> Array:
-        """(Half) wins of the row model over the column model."""
-        return wins_of(self.sums)
-
-    @property
-    def single(self) -> SourceRows:
-        """The votes one by one, with their groups and raters."""
-        sample, rows = self.sample, self.rows
-        y, times = sample.y[rows], sample.times[rows]
-        weight, alone = np.broadcast_to(self.weight, len(y)), np.full(len(sample), -1)
-        left, right = self.sides
-        single = SourceRows.apart(
-            PEOPLE, left, right, y, weight * times, len(self.present), offset=0.0 * y
-        )
-        group, rater = (
-            (alone if codes is None else codes)[rows]
-            for codes in (sample.groups, sample.raters)
-        )
-        return replace(single, count=times, group=group, rater=rater)
-
-    @property
-    def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Codes of the models of each vote, among those that have any."""
-        X, index = self.sample.X, np.zeros(len(self.sample.X.models), dtype=np.intp)
-        index[self.present] = np.arange(len(self.present))
-        return index[X.left[self.rows]], index[X.right[self.rows]]
+    def single(self, bias: Any = None) -> SourceRows:
+        """The votes one by one, with their groups and raters, beside a fitted bias."""
+        votes, X = self.sample, self.sample.X
+        return SourceRows.apart(
+            X.left, X.right, votes.y, self.weight * votes.times, len(X.models),
+            offset=row_biases(X, {-1: bias}), count=votes.times, group=votes.groups,
+            rater=votes.raters,
+        )  # fmt: skip
 
 
 # ----------------------------------------------------------------- people's own bias
@@ -258,7 +227,7 @@ def fit_styled(
     # What a learner without a span has learned beside its last coefficients is taken as
     # known.
     grams = grams_of(fit, [rows], [rows.weight])
-    weights = Information.of(fit, grams, fit.precision).weights()
+    weights = Information.of(fit, grams, fit.precision).weights
     n_raters, alone = int(rows.rater.max(initial=-1)) + 1, np.full(len(rows), -1)
     apart = replace(rows, group=alone, rater=alone)
     covariance = influence_of(weights, [rows], n_raters).covariance_parts()[0]

@@ -6,7 +6,7 @@ a hundred votes as for millions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components, laplacian, pair_sums, sorted_components
 from skanchor._model.influence import influence_of
-from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.layout import Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, sigmoid
@@ -95,11 +95,9 @@ def count_votes(
     used = (left != right) & (weight > 0)
     present, sides = np.unique(np.stack([left[used], right[used]]), return_inverse=True)
     y, weight, square = y[used], weight[used], square[used]
-    no_offset, (left, right) = np.zeros(len(y)), sides.reshape(2, -1)
-    votes = SourceRows.apart(
-        PEOPLE, left, right, y, weight, len(present), offset=no_offset
-    )
-    return present, replace(votes, count=weight**2 / square)
+    (left, right), size = sides.reshape(2, -1), len(present)
+    count = weight**2 / square
+    return present, SourceRows.apart(left, right, y, weight, size, count=count)
 
 
 def wins_of(votes: SourceRows) -> Array:

@@ -1,8 +1,9 @@
 """The covariance of item effects, by expectation and maximisation on historical rows.
 
-The likelihood is expanded to second order around the mode of all parameters. There the
-posterior moments of the effects are known (Laplace), and give a next covariance, which
-is pulled to the prior and shrunk towards equal judges.
+The likelihood is expanded to second order around the mode of all parameters, and all
+but the item effects are profiled out. The posterior moments of the effects are then
+known (Laplace), and give a next covariance, which is pulled to the prior and shrunk
+towards equal judges.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import (
@@ -18,14 +20,13 @@ from skanchor._model.item_effects import (
     ItemCovariance,
     ItemPrior,
     count_independent,
-    inverse_of,
     precision_of,
     shrunk,
     signs_of,
     with_item_effects,
 )
 from skanchor._model.linalg import SymmetricSystem, with_eigenvalues
-from skanchor._model.newton import Hessian, grams_of, minimise
+from skanchor._model.newton import grams_of, minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
 
@@ -52,13 +53,22 @@ past says little of what follows. And the size of past changes that are told apa
 that of all."""
 
 
-def estimate_covariance(history: RowsOfHistory, prior: ItemPrior) -> ItemCovariance:
+def estimate_covariance(
+    fit: Fit,
+    sources: Sequence[SourceRows],
+    bounds: tuple[Array, Array],
+    prior: ItemPrior,
+) -> ItemCovariance:
     """Estimate the covariance of the item effects from the historical rows.
 
     Parameters
     ----------
-    history : RowsOfHistory
-        The rows.
+    fit : Fit
+        Fitted to the historical rows without item effects, beside effects of zero.
+    sources : sequence of SourceRows
+        Rows; those of new models are not used.
+    bounds : tuple of ndarray
+        Lower and upper bounds of all parameters.
     prior : ItemPrior
         Prior of the size.
 
@@ -67,41 +77,105 @@ def estimate_covariance(history: RowsOfHistory, prior: ItemPrior) -> ItemCovaria
     ItemCovariance
         Without what its estimation adds.
     """
-    turn = signs_of(history.fit.x[history.fit.layout.sensitivities][1:])
+    at = fit.layout.sensitivities
+    turn = signs_of(fit.x[at][1:])
     sigma = prior.covariance(len(turn)) * np.outer(turn, turn)
-    is_mode, n_expansions = history.expand(sigma), 1
     past: list[tuple[Array, Array]] | None = []
-    n_steps = 0
-    while True:
-        effects, spread, slopes = history.posterior(sigma)
-        after, change = _most_likely(sigma, effects, spread, slopes, prior)
-        ahead, past = _extrapolated(past, sigma, after)
-        n_steps += 1
-        if change <= TOLERANCE * (SLOW if past is None else 1.0):
-            # It has converged if this is so at the mode, too, where the first step is.
-            if n_steps == 1 or not is_mode or n_expansions == MOST_EXPANSIONS:
+    for _ in range(MOST_EXPANSIONS):
+        past, n_steps = None if past is None else [], 0
+        fit, effects, information, beside_spans = expanded(fit, sources, bounds, sigma)
+        # The mode of the effects solves (S + R) u = target, whatever their prior R is.
+        n_models = effects.size // len(sigma)
+        target = (information + precision_of(sigma, n_models)) @ effects
+        while n_steps < MOST_STEPS:
+            moments, spread = posterior(information, target, sigma)
+            after, change = _most_likely(sigma, moments, spread, fit.x[at][1:], prior)
+            ahead, past = _extrapolated(past, sigma, after)
+            n_steps += 1
+            if change <= TOLERANCE * (SLOW if past is None else 1.0):
                 break
-            is_mode, n_expansions = history.expand(sigma), n_expansions + 1
-            past, n_steps = None if past is None else [], 0
-        elif n_steps == MOST_STEPS:
-            break
-        else:
             sigma = ahead
+        # It has converged if this is so at the mode, too, where the first step is.
+        if n_steps in (1, MOST_STEPS) or not fit.converged:
+            break
     # Features that tell models apart explain a part of the effects. What remains is the
     # number of effects that rows show beside spans, over that without spans.
-    inverse, n_models = np.linalg.inv(sigma), effects.shape[1]
+    inverse = np.linalg.inv(sigma)
     shown, alone = (
-        effects.size - float(np.vdot(inverse, one))
-        for one in (spread, history.spread_without_spans(sigma))
+        effects.size - float(np.vdot(inverse, posterior(one, target, sigma)[1]))
+        for one in (information, beside_spans)
     )
-    share = shown / alone if alone > 0.0 else 1.0
-    return ItemCovariance(
-        after,
-        slopes,
-        n_models,
-        (n_models - 2.0) * share + prior.df,
-        converged=change <= ENOUGH and is_mode,
+    free = (n_models - 2.0) * (shown / alone if alone > 0.0 else 1.0) + prior.df
+    converged = change <= ENOUGH and fit.converged
+    return ItemCovariance(after, fit.x[at][1:], n_models, free, converged=converged)
+
+
+def expanded(
+    fit: Fit,
+    sources: Sequence[SourceRows],
+    bounds: tuple[Array, Array],
+    sigma: Array,
+) -> tuple[Fit, Array, Array, Array]:
+    """Expand the likelihood of historical rows around the mode under a covariance.
+
+    Parameters
+    ----------
+    fit : Fit
+        Where to start.
+    sources, bounds
+        As in :func:`estimate_covariance`.
+    sigma : ndarray of shape (n_judges, n_judges)
+        The covariance.
+
+    Returns
+    -------
+    fit : Fit
+        The mode.
+    effects : ndarray of shape (n_effects,)
+        Effects of all judges on historical models there.
+    information, beside_spans : ndarray of shape (n_effects, n_effects)
+        Information of the rows on them, all else profiled out; and all but the spans,
+        as if these were known.
+    """
+    sources = [rows for rows in sources if not rows.is_new]
+    weights = [rows.weight for rows in sources]
+    start = with_item_effects(fit, sigma)
+    layout, is_old = start.layout, ~start.layout.is_new
+    is_effect = layout.of_item_effects(is_old)
+    free, spans = layout.of_scores(is_old) | is_effect, np.zeros_like(is_effect)
+    # Rows decide the parameters of their sources.
+    for rows in sources:
+        free |= layout.of_source(rows.source)
+        spans[layout.span(rows.source)] = True
+    fit, _ = minimise(
+        start, sources, weights, free, bounds=bounds, tolerance=MODE_TOLERANCE
     )
+    matrix, at = fit.information(grams_of(fit, sources, weights)), np.flatnonzero
+    effects = at(is_effect)
+    inner = matrix[effects[:, None], effects]
+    matrix, (low, high) = fit.penalised(matrix), bounds
+    others = free & ~is_effect & (low < fit.x) & (fit.x < high)
+
+    def beside(profiled: NDArray[np.bool_]) -> Array:
+        rest = at(profiled)
+        cross = matrix[rest[:, None], effects]
+        system = SymmetricSystem.of(matrix[rest[:, None], rest])
+        return np.asarray(inner - cross.T @ system.solve(cross))
+
+    return fit, fit.x[effects], beside(others), beside(others & ~spans)
+
+
+def posterior(information: Array, target: Array, sigma: Array) -> tuple[Array, Array]:
+    """Posterior moments of the effects under a covariance.
+
+    Their modes, (n_judges, n_models), and their covariance, (n_judges, n_judges),
+    summed over models.
+    """
+    n_judges = len(sigma)
+    precision = precision_of(sigma, len(target) // n_judges)
+    system = SymmetricSystem.of(information + precision)
+    by_judge = system.inverse_root.reshape(n_judges, -1)
+    return system.solve(target).reshape(n_judges, -1), by_judge @ by_judge.T
 
 
 def _most_likely(
@@ -109,8 +183,8 @@ def _most_likely(
 ) -> tuple[Array, float]:
     """Sigma that is most likely under posterior moments at another, and their distance.
 
-    The moments are those of :meth:`RowsOfHistory.posterior`; the distance is in the
-    units of ``TOLERANCE``.
+    The moments are those of :func:`posterior`; the distance is in the units of
+    ``TOLERANCE``.
     """
     n_models = effects.shape[1]
     sums = effects @ effects.T + spread
@@ -148,8 +222,8 @@ def _extrapolated(
     )
     residual = end - point
     norm, sizes = np.abs(residual).max(), [np.abs(one).max() for _, one in past or ()]
-    if sizes and norm > WORSE * min(sizes):
-        past = None
+    if past is None or norm > WORSE * min(sizes, default=np.inf):
+        return after, None
     if past and norm <= NEAR:
         # Affine combination of the points with the smallest residual. A ridge keeps the
         # difference of nearly equal changes from being taken for a direction, and
@@ -157,103 +231,11 @@ def _extrapolated(
         recent = past[1 - MEMORY :]
         moves = np.array([(one - point).ravel() for one, _ in recent])
         changes = np.array([(one - residual).ravel() for _, one in recent])
-        lengths = np.linalg.norm(changes, axis=1)
-        scaled = changes.T / lengths
-        gram = scaled.T @ scaled
-        gram += np.diag(np.full(len(gram), ALIKE**2 * len(gram)))
-        mixture = np.linalg.solve(gram, -scaled.T @ residual.ravel()) / lengths
+        gram = changes @ changes.T
+        gram[np.diag_indices_from(gram)] *= 1.0 + ALIKE**2 * len(gram)
+        mixture = np.linalg.solve(gram, -changes @ residual.ravel())
         end = end + (mixture @ (moves + changes)).reshape(point.shape)
     # Within the limits of variances.
     limits = LEAST / 100.0, LARGEST * len(sigma)
     ahead = with_eigenvalues(end, lambda values: np.clip(np.exp(values), *limits))
-    return ahead, past if past is None else [*past, (point, residual)]
-
-
-class RowsOfHistory:
-    """Likelihood of historical rows by source.
-
-    Parameters
-    ----------
-    fit : Fit
-        Fitted to the historical rows without item effects, beside effects of zero.
-    sources : sequence of SourceRows
-        Rows; those of new models are not used.
-    bounds : tuple of ndarray
-        Lower and upper bounds of all parameters.
-    """
-
-    def __init__(
-        self,
-        fit: Fit,
-        sources: Sequence[SourceRows],
-        bounds: tuple[Array, Array],
-    ):
-        self.fit = fit
-        self.sources = [rows for rows in sources if not rows.is_new]
-        self.weights = [rows.weight for rows in self.sources]
-        self.bounds = bounds
-        self.information: Array | None = None
-        layout = self.fit.layout
-        is_old, self.spans = ~layout.is_new, np.zeros(layout.size, dtype=bool)
-        self.at_effects = layout.of_item_effects(is_old)
-        self.free = layout.of_scores(is_old) | self.at_effects
-        # Rows decide the parameters of their sources.
-        for rows in self.sources:
-            self.free |= layout.of_source(rows.source)
-            self.spans[layout.span(rows.source)] = True
-
-    def expand(self, sigma: Array) -> bool:
-        """Expand around the mode under a covariance."""
-        start, hessian = with_item_effects(self.fit, sigma), None
-        rows = self.sources, self.weights
-        if self.information is not None:
-            at = np.flatnonzero(self.free)
-            hessian = Hessian(start.penalised(self.information)[at[:, None], at])
-        self.fit, _ = minimise(
-            start, *rows, self.free,
-            bounds=self.bounds, hessian=hessian, tolerance=MODE_TOLERANCE,
-        )  # fmt: skip
-        self.information = self.fit.information(grams_of(self.fit, *rows))
-        # All but the prior of the item effects is the same under every covariance.
-        x, (low, high) = self.fit.x, self.bounds
-        self.at = np.flatnonzero(self.free & (low < x) & (x < high))
-        matrix = self.fit.centred(self.information)
-        others = slice(0, self.fit.layout.item_effects.start)
-        matrix[others, others] += self.fit.precision[others, others]
-        self.matrix = matrix[self.at[:, None], self.at]
-        self.precision = inverse_of(sigma)
-        return self.fit.converged
-
-    def posterior(self, sigma: Array) -> tuple[Array, Array, Array]:
-        """Posterior moments of the effects under a covariance.
-
-        Their modes, (n_judges, n_models), their covariance, (n_judges, n_judges),
-        summed over models, and the sensitivities at the mode of all parameters.
-        """
-        system, spread = self._system(sigma, self.matrix.copy())
-        x, shape = self.fit.x.copy(), (len(sigma), -1)
-        gradient = np.zeros(len(x))
-        # At the mode the gradient of the rows is minus that of its prior.
-        change = inverse_of(sigma) - self.precision
-        gradient[self.at_effects] = (change @ x[self.at_effects].reshape(shape)).ravel()
-        x[self.at] -= system.solve(gradient[self.at])
-        slopes = x[self.fit.layout.sensitivities][1:]
-        return x[self.at_effects].reshape(shape), spread, slopes
-
-    def spread_without_spans(self, sigma: Array) -> Array:
-        """Covariance of the effects, as in `posterior`, if spans were known."""
-        is_other = ~self.spans[self.at]
-        return self._system(sigma, self.matrix[is_other][:, is_other])[1]
-
-    def _system(self, sigma: Array, matrix: Array) -> tuple[SymmetricSystem, Array]:
-        """Posterior information, from that without the prior, which is changed.
-
-        And the covariance of the effects on a model, summed over models.
-        """
-        n_effects = int(self.at_effects.sum())
-        # Item effects come last, by judge and model.
-        last = slice(len(matrix) - n_effects, None)
-        matrix[last, last] += precision_of(sigma, n_effects // len(sigma))
-        system = SymmetricSystem.of(matrix)
-        by_judge = system.inverse_root_of_last(n_effects).reshape(len(sigma), -1)
-        return system, by_judge @ by_judge.T
+    return ahead, [*past, (point, residual)]

@@ -77,15 +77,8 @@ class SymmetricSystem:
     @property
     def inverse_root(self) -> Array:
         """R with R R' the pseudo-inverse of the matrix, of shape (n, rank)."""
-        return self.inverse_root_of_last(len(self.scale))
-
-    def inverse_root_of_last(self, n: int) -> Array:
-        """Last n rows of ``inverse_root``, without columns that are zero there."""
-        first = len(self.scale) - n
-        root = self.root[first:]
-        if self.is_cholesky:
-            root = dtrtri(root[:, first:], lower=1)[0].T
-        return np.asarray(self.scale[first:, None] * root)
+        root = dtrtri(self.root, lower=1)[0].T if self.is_cholesky else self.root
+        return np.asarray(self.scale[:, None] * root)
 
 
 def with_eigenvalues(matrix: Array, function: Callable[[Array], Array]) -> Array:

@@ -89,7 +89,7 @@ def fit_logistic(
     n, n_columns = int(used.sum()), design.shape[1]
     none = np.zeros(n, dtype=np.intp)
     rows = SourceRows.apart(
-        PEOPLE, none, none, y[used], weight[used] / weight[used].mean(), 1,
+        none, none, y[used], weight[used] / weight[used].mean(), 1,
         offset=np.broadcast_to(offset, len(y))[used], span=design[used],
     )  # fmt: skip
     item = np.zeros(1, dtype=np.intp)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -62,11 +63,6 @@ class Hessian:
         return step, -float(gradient @ step)
 
 
-def logits_of(fit: Fit, sources: Sequence[SourceRows]) -> list[Array]:
-    """Logits of the rows of each source."""
-    return [fit.logits(rows) for rows in sources]
-
-
 def minimise(
     start: Fit,
     sources: Sequence[SourceRows],
@@ -110,15 +106,12 @@ def minimise(
     sources = [rows.cells for rows in sources]
     low, high = (one[at] for one in bounds or (-infinite, infinite))
     slow = _SLOW if len(at) <= _MANY else _SLOW_OF_MANY
-    fit, logits, before, is_exact = start, logits_of(start, sources), np.inf, False
+    fit, logits = start, [start.logits(rows) for rows in sources]
+    before = np.inf
 
     def summed(name: str) -> list[tuple[int, Array]]:
         rows = zip(sources, weights, logits, strict=True)
         return [(one.source, getattr(one, name)(*its)) for one, *its in rows]
-
-    def hessian_here() -> Hessian:
-        matrix = fit.penalised(fit.information(summed("curvature")))
-        return Hessian(matrix[at[:, None], at])
 
     for _ in range(_MOST_STEPS):
         gradient = (fit.gradient(summed("slope")) + fit.prior_slope)[at]
@@ -126,18 +119,19 @@ def minimise(
         x, loss = fit.x[at], None
         inner = (x > low) | (gradient < 0.0)
         inner &= (x < high) | (gradient > 0.0)
-        if hessian is None:
-            hessian, is_exact = hessian_here(), True
-        step, decrement = hessian.step(inner, gradient)
-        if not is_exact and decrement > max(slow * before, tolerance):
-            hessian, is_exact = hessian_here(), True
+        decrement = np.inf
+        if hessian is not None:
+            step, decrement = hessian.step(inner, gradient)
+        if decrement > max(slow * before, tolerance) or hessian is None:
+            matrix = fit.penalised(fit.information(summed("curvature")))
+            hessian = Hessian(matrix[at[:, None], at])
             step, decrement = hessian.step(inner, gradient)
         # The longest of the halved steps that lowers the loss.
         for _ in range(_MOST_HALVES):
             whole = fit.x.copy()
             whole[at] = np.clip(x + step, low, high)
             trial = fit.moved(whole)
-            there, walked = logits_of(trial, sources), whole[at] - x
+            there, walked = [trial.logits(rows) for rows in sources], whole[at] - x
             pairs = zip(there, logits, strict=True)
             moved = max([0.0, *(np.abs(a - b).max(initial=0.0) for a, b in pairs)])
             # But for rounding; ``allclose`` takes as long as a step of few parameters.
@@ -152,7 +146,7 @@ def minimise(
             step = step / 2.0
         else:
             break
-        fit, logits, before, is_exact = trial, there, decrement, False
+        fit, logits, before = trial, there, decrement
         if decrement <= tolerance:
             return fit.moved(fit.x, converged=True), hessian
         hessian = None if moved > _SAFE_MOVE else hessian
@@ -252,7 +246,7 @@ class FitOfAllRows:
     sources: Sequence[SourceRows]
     bounds: tuple[Array, Array]
     prior: Array
-    hessians: Sequence[Hessian | None]
+    hessians: Sequence[Hessian | None] = ()
 
     @classmethod
     def of(
@@ -268,32 +262,28 @@ class FitOfAllRows:
         ``tolerance`` is the squared Newton decrement of the last step of each
         minimisation.
         """
-        none = [None] * len(steps)
-        first = cls(start, steps, sources, bounds, start.precision, none)
-        fit, hessians = first._fitted([rows.weight for rows in sources], tolerance)
-        return replace(first, fit=fit, hessians=hessians)
+        first = cls(start, steps, sources, bounds, start.precision)
+        return first.refitted([rows.weight for rows in sources], tolerance)
 
-    def refitted(self, weights: Sequence[Array]) -> Fit:
-        """Fit the training rows of a fold, from here.
+    def refitted(
+        self, weights: Sequence[Array], tolerance: float | None = None
+    ) -> FitOfAllRows:
+        """Fit rows of these weights, such as the training rows of a fold, from here.
 
         Parameters
         ----------
         weights : sequence of ndarray
-            Weights of the rows of each source in training, scaled to stand for all
-            rows.
+            Weights of the rows of each source, scaled to stand for all rows.
+        tolerance : float, optional
+            As above; by default that of folds.
 
         Returns
         -------
-        Fit
+        FitOfAllRows
         """
-        return self._fitted(weights, FOLD_TOLERANCE)[0]
-
-    def _fitted(
-        self, weights: Sequence[Array], tolerance: float
-    ) -> tuple[Fit, list[Hessian | None]]:
-        """Fit rows of these weights step by step; with the Hessian where each ended."""
+        tolerance = FOLD_TOLERANCE if tolerance is None else tolerance
         fit, ends, converged = self.fit, [], True
-        for step, hessian in zip(self.steps, self.hessians, strict=True):
+        for step, hessian in zip_longest(self.steps, self.hessians):
             sources, shares = [], []
             for rows, weight in zip(self.sources, weights, strict=True):
                 if rows.is_new != step.is_new or rows.source not in step.sources:
@@ -305,18 +295,14 @@ class FitOfAllRows:
                     weight = weight / slope if slope else 0.0 * weight
                 sources.append(rows)
                 shares.append(weight)
+            last = min(tolerance, NEW_TOLERANCE) if step.is_new else tolerance
             fit, end = minimise(
-                fit,
-                sources,
-                shares,
-                step.free,
-                bounds=self.bounds,
-                hessian=hessian,
-                tolerance=min(tolerance, NEW_TOLERANCE) if step.is_new else tolerance,
-            )
+                fit, sources, shares, step.free,
+                bounds=self.bounds, hessian=hessian, tolerance=last,
+            )  # fmt: skip
             ends.append(end)
             converged = converged and fit.converged
-        return fit.moved(fit.x, converged), ends
+        return replace(self, fit=fit.moved(fit.x, converged), hessians=ends)
 
 
 def grams_of(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
 from skanchor._model.item_effects import inverse_of, precision_of
-from skanchor._model.layout import Layout
+from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
@@ -80,36 +80,28 @@ class OpenRows:
     def of(
         cls,
         is_open: NDArray[np.bool_],
-        votes: tuple[NDArray[np.intp], NDArray[np.intp], Array, Array],
-        square: Array,
+        rows: SourceRows,
         dispersion: float,
-        judge: NDArray[np.intp] | int = -1,
-        offset: Array | float = 0.0,
+        source: NDArray[np.intp] | int = PEOPLE,
         **judges: Array,
     ) -> OpenRows:
         """Take the rows of open models among others.
 
-        ``votes`` are left and right models, preferences for the left one, and weights,
-        which may be sums over several votes, of whose squares ``square`` is the sum.
-        ``dispersion`` is the variance of the other scores, in that of independent rows;
-        below one it counts as one, as rows of open models show no noise of their own.
-        ``judge`` is the code of the judge, -1 for people, and ``offset`` the logit
-        where the scores are equal.
+        ``source`` has the source of each row. ``dispersion`` is the variance of the
+        other scores, in that of independent rows; below one it counts as one, as rows
+        of open models show no noise of their own.
         """
-        left, right, _, weight = votes
-        used = (is_open[left] | is_open[right]) & (left != right) & (weight > 0)
-        columns = np.broadcast_arrays(*votes, judge, offset)
-        left, right, y, weight, code, logit = (column[used] for column in columns)
+        used = (is_open[rows.left] | is_open[rows.right]) & (rows.left != rows.right)
+        used &= rows.weight > 0
+        block = np.broadcast_to(source, len(rows))[used]
+        rows = rows[used]
         # As a sandwich does not, this does not depend on the unit of the weights.
         tiny = np.finfo(float).tiny
-        unit = square[used].sum() / max(weight.sum(), tiny)
-        weight = weight / (max(dispersion, 1.0) * max(unit, tiny))
-        sources, n = [], len(is_open)
-        for one in np.unique(code).tolist():
-            sides = left[code == one], right[code == one], y[code == one]
-            more = weight[code == one], n
-            rows = SourceRows.apart(one + 1, *sides, *more, offset=logit[code == one])
-            sources.append(rows)
+        unit = np.sum(rows.weight**2 / rows.count) / max(rows.weight.sum(), tiny)
+        weight = rows.weight / (max(dispersion, 1.0) * max(unit, tiny))
+        n_blocks = int(block.max(initial=PEOPLE)) + 1
+        parts = replace(rows, weight=weight).in_blocks(block, n_blocks)
+        sources = [replace(one, source=m) for m, one in enumerate(parts) if len(one)]
         return cls(is_open, sources, **judges)
 
     def padded(self, positions: NDArray[np.intp], size: int) -> OpenRows:
@@ -128,14 +120,8 @@ class OpenRows:
 def dispersion_of(covariance: Array, independent: Array) -> float:
     """Variance of scores in that of independent rows: the median over the models."""
     variance, expected = covariance.diagonal(), independent.diagonal()
-    is_usable = (
-        np.isfinite(variance) & (variance > 0) & np.isfinite(expected) & (expected > 0)
-    )
-    return (
-        float(np.median(variance[is_usable] / expected[is_usable]))
-        if is_usable.any()
-        else 1.0
-    )
+    used = (variance > 0) & (expected > 0) & np.isfinite(variance + expected)
+    return float(np.median(variance[used] / expected[used])) if used.any() else 1.0
 
 
 class Point(NamedTuple):
@@ -231,15 +217,13 @@ class OpenScores:
             centre[model] += centre[other]
         # Not from the best parameters, which lie too far out to move from there. Open
         # models move together, as their rows may say little of how far they are apart.
-        x = centre.copy() if near is None else near.fit.x.copy()
-        if near is None:
-            x[: len(moving)][moving] = centre[model]
-        else:
+        x = centre.copy()
+        x[: len(moving)][moving] = centre[model]
+        if near is not None:
+            x = near.fit.x.copy()
             x[: len(moving)][moving] += value - near.value
-        precision = prior.precision + _PULL * np.outer(target, target)
-        fit, loss = self._fitted(
-            replace(prior, x=x, centre=centre, precision=precision)
-        )
+        pull = prior.precision + _PULL * np.outer(target, target)
+        fit, loss = self._fitted(replace(prior, x=x, centre=centre, precision=pull))
         reached = float(target @ fit.x)
         slope = _PULL * (value - reached)
         cost = loss - slope**2 / (2.0 * _PULL) - self._best[1]
@@ -253,12 +237,9 @@ class OpenScores:
         low = inside.min(initial=0.0) - FARTHEST
         high = inside.max(initial=0.0) + FARTHEST
         for model in np.flatnonzero(is_open).tolist():
-            below, above = (self._at(model, None, end).cost for end in (low, high))
-            if (
-                min(below, above) <= NO_EVIDENCE
-                and max(below, above) >= ENOUGH_EVIDENCE
-            ):
-                side[model] = 1 if above < below else -1
+            costs = [self._at(model, None, end).cost for end in (low, high)]
+            if min(costs) <= NO_EVIDENCE and max(costs) >= ENOUGH_EVIDENCE:
+                side[model] = np.sign(costs[0] - costs[1])
         return side
 
     def limit(self, model: int, other: int | None, level: float) -> tuple[float, float]:

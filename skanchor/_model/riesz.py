@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -18,72 +18,6 @@ from skanchor._typing import Array
 
 _MISSED = 1e-5
 """Part of a target that weights miss, from which the rows leave it undetermined."""
-
-
-@dataclass(frozen=True, eq=False)
-class Information:
-    """Information of all parameters with their prior, J + R, factorised once.
-
-    Attributes
-    ----------
-    fit : Fit
-        Where it was taken.
-    at : ndarray of shape (n_estimated,)
-        Parameters that rows decide.
-    matrix : ndarray of shape (n_estimated, n_estimated)
-        J + R of these, with the zero of the scores fixed.
-    system : SymmetricSystem
-        Its factor.
-    """
-
-    fit: Fit
-    at: NDArray[np.intp]
-    matrix: Array
-    system: SymmetricSystem
-
-    @classmethod
-    def of(cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array) -> Self:
-        """Add up sources.
-
-        Parameters
-        ----------
-        fit : Fit
-            Fitted to the rows.
-        grams : iterable of (source, gram)
-            Sums of ``weight V`` times products of local columns of the rows.
-        prior : ndarray of shape (size, size)
-            R, the precision of the prior of the item effects, and ridges of spans.
-
-        Returns
-        -------
-        Information
-        """
-        whole = fit.centred(fit.information(grams)) + prior
-        at = np.flatnonzero(fit.layout.estimated)
-        matrix = whole[at[:, None], at]
-        return cls(fit, at, matrix, SymmetricSystem.of(matrix))
-
-    def solve(self, right: Array) -> Array:
-        """Solve for right-hand sides, (size, k); zero where rows say nothing."""
-        solution = np.zeros_like(right)
-        solution[self.at] = self.system.solve(right[self.at])
-        return solution
-
-    def variances(self, chosen: slice) -> Array:
-        """Diagonal of the inverse at some parameters."""
-        spread = np.zeros(self.fit.layout.size)
-        spread[self.at] = np.sum(self.system.inverse_root**2, axis=1)
-        return spread[chosen]
-
-    def weights(self) -> RieszWeights:
-        """Riesz weights of all scores."""
-        targets = self.fit.layout.targets
-        values = self.solve(targets)
-        # Targets are of scores alone: other columns have units of their own.
-        scores = self.at < self.fit.layout.n_items
-        reached = self.matrix[scores] @ values[self.at]
-        missed = np.abs(reached - targets[self.at[scores]]).max(axis=0)
-        return RieszWeights(self.fit, values, missed > _MISSED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,48 +77,80 @@ class RieszWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """The Riesz system of all rows, solved for all scores.
+class Information:
+    """Information of all parameters with their prior, J + R, factorised once.
 
     Attributes
     ----------
-    information : Information
-        Of all parameters.
+    fit : Fit
+        Where it was taken.
+    at : ndarray of shape (n_estimated,)
+        Parameters that rows decide.
+    matrix : ndarray of shape (n_estimated, n_estimated)
+        J + R of these, with the zero of the scores fixed.
+    system : SymmetricSystem
+        Its factor.
     grams : dict of int to ndarray of shape (n_columns, n_columns)
         By source, sum of ``weight V`` times products of the local columns of its rows.
     crosses : dict of int to ndarray of shape (n_columns, n_columns)
         The same products of the columns in the logit with those of the weights, which
         differ where functions of the features are taken off the latter.
     prior : ndarray of shape (size, size)
-        Precision of the prior of the item effects, and ridges of spans.
+        R, the precision of the prior of the item effects, and ridges of spans.
     """
 
-    information: Information
+    fit: Fit
+    at: NDArray[np.intp]
+    matrix: Array
+    system: SymmetricSystem
     grams: dict[int, Array]
     crosses: dict[int, Array]
     prior: Array
 
     @classmethod
-    def of(cls, fit: Fit, sources: Sequence[SourceRows], prior: Array) -> Self:
+    def of(cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array) -> Self:
+        """Add up sources and their sums, of which a source may have several."""
+        totals: dict[int, Array] = {}
+        for source, gram in grams:
+            totals[source] = totals[source] + gram if source in totals else gram
+        whole = fit.centred(fit.information(totals.items())) + prior
+        at = np.flatnonzero(fit.layout.estimated)
+        matrix = whole[at[:, None], at]
+        return cls(fit, at, matrix, SymmetricSystem.of(matrix), totals, totals, prior)
+
+    @classmethod
+    def of_rows(cls, fit: Fit, sources: Sequence[SourceRows], prior: Array) -> Self:
         """Add up the information of rows, which have the columns of the weights."""
-        grams: dict[int, Array] = {}
+        grams: list[tuple[int, Array]] = []
         crosses: dict[int, Array] = {}
         for rows in sources:
             values = rows.weight * variance_of(fit.probabilities(rows))
-            gram, cross = rows.gram(values), rows.cross(values)
-            grams[rows.source] = grams.get(rows.source, 0.0) + gram
-            crosses[rows.source] = crosses.get(rows.source, 0.0) + cross
-        return cls(Information.of(fit, grams.items(), prior), grams, crosses, prior)
+            grams.append((rows.source, rows.gram(values)))
+            crosses[rows.source] = crosses.get(rows.source, 0.0) + rows.cross(values)
+        return replace(cls.of(fit, grams, prior), crosses=crosses)
+
+    def solve(self, right: Array) -> Array:
+        """Solve for right-hand sides, (size, k); zero where rows say nothing."""
+        solution = np.zeros_like(right)
+        solution[self.at] = self.system.solve(right[self.at])
+        return solution
+
+    def variances(self, chosen: slice) -> Array:
+        """Diagonal of the inverse at some parameters."""
+        spread = np.zeros(self.layout.size)
+        spread[self.at] = np.sum(self.system.inverse_root**2, axis=1)
+        return spread[chosen]
 
     @cached_property
     def weights(self) -> RieszWeights:
         """Riesz weights of all scores."""
-        return self.information.weights()
-
-    @property
-    def fit(self) -> Fit:
-        """Where the information was taken."""
-        return self.information.fit
+        targets = self.layout.targets
+        values = self.solve(targets)
+        # Targets are of scores alone: other columns have units of their own.
+        scores = self.at < self.layout.n_items
+        reached = self.matrix[scores] @ values[self.at]
+        missed = np.abs(reached - targets[self.at[scores]]).max(axis=0)
+        return RieszWeights(self.fit, values, missed > _MISSED)
 
     @property
     def layout(self) -> Layout:
@@ -210,13 +176,13 @@ class Solution:
     @property
     def sensitivity_errors(self) -> Array:
         """Standard error of the sensitivity of each judge; inf without information."""
-        variances = self.information.variances(self.layout.sensitivities)[1:]
+        variances = self.variances(self.layout.sensitivities)[1:]
         return np.where(variances > 0.0, np.sqrt(variances), np.inf)
 
     @property
     def item_effect_variances(self) -> Array:
         """Variances of the item effects given the rows, (n_judges, n_items)."""
-        variances = self.information.variances(self.layout.item_effects)
+        variances = self.variances(self.layout.item_effects)
         by_model = variances.reshape(-1, self.layout.n_models)
         return np.asarray(by_model[:, self.layout.model])
 
@@ -233,7 +199,7 @@ class Solution:
             return np.nan
         direction = np.zeros((self.layout.size, 1))
         direction[self.layout.scores, 0] = theta / square
-        return float((direction * self.information.solve(direction)).sum()) ** 0.5
+        return float((direction * self.solve(direction)).sum()) ** 0.5
 
     @property
     def lower_bound(self) -> Array:
@@ -307,4 +273,4 @@ class Solution:
             local = self.fit.chain(source, cross @ self.weights.local(source))
             reached[layout.parameters_of[source]] += local
         gap = reached + self.prior @ values - layout.targets
-        return np.asarray(gap[self.information.at])
+        return np.asarray(gap[self.at])

@@ -168,25 +168,28 @@ class SourceRows:
     @classmethod
     def apart(
         cls,
-        source: int,
         left: NDArray[np.intp],
         right: NDArray[np.intp],
         y: Array,
         weight: Array,
         n_items: int,
         *,
-        offset: Array,
+        offset: Array | float = 0.0,
         span: Array | None = None,
+        **columns: Any,
     ) -> SourceRows:
-        """Historical rows, each of which is a group of its own."""
-        n = len(y)
-        alone = np.full(n, -1)
-        span = np.zeros((n, 0)) if span is None else span
-        extra = extra_columns(np.zeros(n), span)
-        return cls(
-            source, False, np.arange(n), left, right, extra, offset, y, weight,
-            np.ones(n), alone, alone, n_items,
+        """Historical rows of people without a display order.
+
+        Each stands for one row, and is a group of its own, but for further columns.
+        """
+        n, alone = len(y), np.full(len(y), -1)
+        extra = extra_columns(np.zeros(n), np.zeros((n, 0)) if span is None else span)
+        rows = cls(
+            0, False, np.arange(n), left, right, extra, np.broadcast_to(offset, n), y,
+            weight, np.ones(n), alone, alone, n_items,
         )  # fmt: skip
+        further = {name: one for name, one in columns.items() if one is not None}
+        return replace(rows, **further)
 
     def __len__(self) -> int:
         return len(self.rows)

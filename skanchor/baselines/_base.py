@@ -46,9 +46,15 @@ class Baseline(ComparisonEstimator):
         labels, counts = (X.models, X.is_new), count_rows(X, sample.weight)
         if errors:
             covariance, unbounded = errors
-            repeat = values[None], covariance[None]
+            repeat, items = (values[None], covariance[None]), np.zeros_like(covariance)
             self.result_ = RankingResult(
-                *labels, *repeat, unbounded, *counts, inputs=inputs, open_rows=open_rows
+                *labels,
+                *repeat,
+                unbounded,
+                *counts,
+                items[None],
+                inputs=inputs,
+                open_rows=open_rows,
             )
             return
         lost = X.models[X.is_new & ~np.isfinite(values)].tolist()

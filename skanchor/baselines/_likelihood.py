@@ -321,7 +321,8 @@ def sandwich(
     # J, minus the second derivative of the log likelihood, by the free parameters.
     second, at = fit.penalised(fit.information(grams)), np.flatnonzero(free)
     second = (second - mixed - mixed.T)[at[:, None], at]
-    weights = Information(fit, at, second, SymmetricSystem.of(second)).weights()
+    system = SymmetricSystem.of(second)
+    weights = Information(fit, at, second, system, {}, {}, fit.precision).weights
     # Rows of a group depend on each other: their influences are summed, then squared.
     covariance = influence_of(weights, sources, 0).parts.sum(axis=0)
     independent = weights.expected_parts(squares).sum(axis=0).diagonal()

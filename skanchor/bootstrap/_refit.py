@@ -308,6 +308,7 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, refits.models[refits.is_new]
         inner, inputs = self.estimator_.result_, sample.inputs
+        covariance = refits.covariance[None]
         # A score that is the same in all resamples lies on a bound. Its standard error
         # is unknown, and not zero.
         at_bound = refits.standard_errors.to_numpy() <= _AT_BOUND
@@ -317,10 +318,11 @@ class Bootstrapped(AroundMethod, RankingEstimator):
             refits.models,
             refits.is_new,
             refits.estimates[None],
-            refits.covariance[None],
+            covariance,
             at_bound | getattr(inner, "unbounded", False),
             inner.n_human,
             inner.n_judge,
+            np.zeros_like(covariance),
             inputs=inputs if inner.inputs.features else inputs.without_features(),
             refits=refits,
             kind=self.kind,

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._checks import check_level
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.results import RankingResult
 
 Kind = Literal["basic", "percentile"]
@@ -176,12 +176,8 @@ class BootstrapRanking(RankingResult):
     refits: BootstrapResult
     kind: Kind
 
-    def _with_limits(
-        self,
-        first: NDArray[np.intp],
-        second: NDArray[np.intp] | None,
-        limits: tuple[Array, Array],
-        level: float,
+    def limits(
+        self, first: Indices, second: Indices | None, level: float
     ) -> tuple[Array, Array]:
         """Limits of scores, or of their differences, from quantiles of the refits."""
         unit = np.eye(len(self.models))

@@ -45,7 +45,7 @@ class DifferenceErrors:
         X = X.with_columns(scores=human.scores_for(X.models))
         fit, (votes, *_) = carried(X), source_rows(sample.with_battles(X))
         gram = votes.information(votes.weight, fit.probabilities(votes))
-        weights = Information.of(fit, [(votes.source, gram)], fit.precision).weights()
+        weights = Information.of(fit, [(votes.source, gram)], fit.precision).weights
         influence = row_influence(weights, votes, residuals(weights, votes))
         # Only its direction is read, which is the same whatever the score is less.
         self._of_votes = self._in_parts(influence, votes.rows)

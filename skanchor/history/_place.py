@@ -24,7 +24,7 @@ from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import Weighing, WeightFunctions
-from skanchor._model.riesz import Information, Solution
+from skanchor._model.riesz import Information
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
@@ -132,12 +132,7 @@ def _fit_arrivals(
         functions.append(
             WeightFunctions(learner if len(of_source) else None, of_source)
         )
-    solution = Solution(
-        Information.of(fit, placed.grams.items(), placed.prior),
-        placed.grams,
-        placed.grams,
-        placed.prior,
-    )
+    solution = Information.of(fit, placed.grams.items(), placed.prior)
     assert stages.debiaser is not None
     chain = FittedStages(
         state.btl(stages),

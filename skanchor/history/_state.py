@@ -26,7 +26,7 @@ from skanchor._crossfit.folds import (
     training_set,
 )
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._crossfit.state import HeldOut, StoredFits
 from skanchor._diagnostics.collect import ItemCheck
 from skanchor._diagnostics.sums import FitSums
@@ -234,7 +234,8 @@ class HistoryState:
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
-            full,
+            full.chain,
+            full.sample,
             inference.all_rows.X.models,
             stored,
             sums,
@@ -249,7 +250,8 @@ class HistoryState:
     @classmethod
     def assembled(
         cls,
-        full: FullFit,
+        chain: FittedStages,
+        rows: Sample,
         all_models: NDArray[Any],
         fits: StoredFits,
         sums: FitSums,
@@ -260,8 +262,10 @@ class HistoryState:
 
         Parameters
         ----------
-        full : FullFit
-            Fit of all rows, or of some of them that stand for all.
+        chain : FittedStages
+            Fitted to all rows, or to some of them that stand for all.
+        rows : Sample
+            All rows that are fitted, which may be counted and without features.
         all_models : ndarray
             Labels of all models of the rows, those that are not fitted included.
         fits, sums, check
@@ -273,9 +277,9 @@ class HistoryState:
         -------
         HistoryState
         """
-        sample, chain, btl = full.sample, full.chain, full.chain.btl
-        X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
-        shares, _ = graded_verdicts(X, sample.y, sample.times, sample.counts)
+        X, btl = chain.X, chain.btl
+        learners = chain.calibrator.biases_ if X.feature_names else {}
+        shares, _ = graded_verdicts(rows.X, rows.y, rows.times, rows.counts)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
         return cls(
             X.models,
@@ -288,11 +292,11 @@ class HistoryState:
             sums=sums,
             tests=check.judges.to_numpy(np.float64),
             p_value=check.p_value,
-            rows=sample.number(sample.counts),
-            votes=sample.number(sample.counts & X.is_human),
+            rows=rows.number(rows.counts),
+            votes=rows.number(rows.counts & rows.X.is_human),
             graded=shares[0],
             lost=all_models[~is_in(all_models, X.models.tolist())],
-            unit=sample.unit,
+            unit=rows.unit,
             **others,
         )
 
@@ -419,7 +423,7 @@ def _stored_fits(
                 if not is_placed[number]:
                     check_placed(full, training)
                 weights = [training.weight[rows.rows] for rows in sources]
-                fit = start.refitted(weights)
+                fit = start.refitted(weights).fit
             trained.append((fit, dict(grams_of(fit, sources, weights))))
             test = rows_held_out(sources, plan.held_out(number))
             test = with_codes(test, sample, codes)

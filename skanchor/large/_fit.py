@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.fits import FullFit
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.stages import FittedStages, fit_stages
+from skanchor._crossfit.stages import fit_stages
 from skanchor._crossfit.state import HeldOut, StoredFits
 from skanchor._diagnostics.collect import ItemCheck
 from skanchor._diagnostics.sums import FitSums
@@ -21,7 +20,6 @@ from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
 from skanchor._model.influence import NO_DISPERSION
-from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.newton import FitOfAllRows, Step, grams_of
 from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._sample.sample import Sample
@@ -31,7 +29,7 @@ from skanchor.exceptions import ConvergenceWarning
 from skanchor.history import HistoryState, check_linear
 from skanchor.large._passes import Batch, ExpandedRows, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
-from skanchor.warning_log import WarningLog, warn
+from skanchor.warning_log import warn
 
 MOST_PASSES = 8
 """Most passes about points."""
@@ -42,70 +40,18 @@ which the sums stand for the rows. What they miss is of its order, divided by th
 of the number of rows."""
 
 
-def fit_rows(
-    settings: AnchorPipeline,
-    drawn: Sample,
-    alone: Sample,
-    reader: Reader,
-    passes: Passes,
-) -> tuple[HistoryState, list[FoldPlan]]:
-    """Fit a sample, pass over all rows, and put the state of a history together.
-
-    Parameters
-    ----------
-    settings : AnchorPipeline
-        Unfitted.
-    drawn : Sample
-        Rows of judges and all kinds of votes, each standing for several.
-    alone : Sample
-        Rows that show the dispersion of residuals: the same, or where there are groups,
-        the sampled rows and all votes one by one.
-    reader, passes
-        The data set.
-
-    Returns
-    -------
-    state : HistoryState
-    plans : list of FoldPlan
-    """
-    all_rows, admitted = settings.admitted(drawn)
-    X = admitted.X
-
-    def in_roles(sample: Sample) -> Sample:
-        battles = sample.X.relabel(X.models, X.judges).with_columns(new_models=())
-        return sample.with_battles(battles)
-
-    reader = replace(reader, sample=in_roles(reader.sample))
-    alone = admitted if alone is drawn else in_roles(alone)
-    large = LargeFit(_fit_sample(settings, admitted, alone), alone, reader, passes)
-    plug_in, sources, of_state = large.fit(settings)
-    fits, totals = large.fit_folds(plug_in, sources)
-    n_splits = reader.n_splits
-    plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
-    chain = replace(large.full.chain, calibrator=plug_in.calibrated())
-    state = HistoryState.assembled(
-        replace(large.full, chain=chain),
-        all_rows.X.models,
-        fits,
-        totals["sums"],
-        repeats=(n_splits,) * reader.n_repeats,
-        **of_state,
-    )
-    return state, plans
-
-
 # ------------------------------------------------------------------ tasks of the passes
 def _sources(
     reader: Reader, batch: Batch, calibrator: JudgeCalibrator
-) -> tuple[Sample, list[SourceRows]]:
-    """Rows of a batch, and the same by source; rows of a group have its code."""
-    sample = reader.sampled(batch)
+) -> list[SourceRows]:
+    """Rows of a batch by source; rows of a group have its code."""
+    sample = batch.sample
     fitted = sample.with_battles(calibrator.with_fitted_orders(sample.X))
     learners = [None, *map(calibrator.biases_.get, sample.X.judges.tolist())]
     parts = source_rows(fitted, spans_of(learners, fitted))
     if reader.is_grouped:
         parts = [replace(rows, group=batch.unit[rows.rows]) for rows in parts]
-    return sample, parts
+    return parts
 
 
 def all_rows(
@@ -121,16 +67,17 @@ def all_rows(
     """
     totals: dict[Any, Any] = {}
     folds_of_rows = reader.folds(batch.unit)
-    for rows in _sources(reader, batch, calibrator)[1]:
+    for rows in _sources(reader, batch, calibrator):
         source = rows.source
         for repeat, block in enumerate(folds_of_rows[:, rows.rows]):
-            at, n_blocks = points["full"][source], reader.n_splits
-            sums = ExpandedRows.of(rows, at, block, n_blocks)
+            sums = ExpandedRows.of(rows, points["full"][source], block, reader.n_splits)
             totals["full", repeat, source] = sums
         if "two-step" in points and source:
             at, whole = points["two-step"][source], np.zeros(len(rows), dtype=np.intp)
             totals["two-step", 0, source] = ExpandedRows.of(rows, at, whole, 1)
-            totals["test", source] = JudgeSums.of(rows, sigmoid(rows.logits(at)), 1.0)
+            totals["test", 0, source] = JudgeSums.of(
+                rows, sigmoid(rows.logits(at)), 1.0
+            )
     return totals
 
 
@@ -147,7 +94,7 @@ def folds(
     ``full`` is the fit of all rows, with the judges of ``calibrator``, and ``noise``
     the dispersion of each source.
     """
-    sample, sources = _sources(reader, batch, calibrator)
+    sample, sources = batch.sample, _sources(reader, batch, calibrator)
     plan, n = reader.folds(batch.unit), reader.n_splits
     sums = FitSums.of(full, sources, sample.X.order, noise)
     totals: dict[Any, Any] = {"sums": sums.stored(sample)}
@@ -160,191 +107,162 @@ def folds(
 
 
 # ---------------------------------------------------------------------------- all rows
-def _fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> FullFit:
-    """Fit the sampled rows; refuse settings under which sums stand for no rows."""
-    stages = anchor.stages()
-    full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
+def fit_rows(
+    settings: AnchorPipeline,
+    drawn: Sample,
+    cells: Sample,
+    reader: Reader,
+    passes: Passes,
+) -> tuple[HistoryState, list[FoldPlan]]:
+    """Fit a sample, pass over all rows, and put the state of a history together.
+
+    Parameters
+    ----------
+    settings : AnchorPipeline
+        Unfitted.
+    drawn : Sample
+        Verdicts, each standing for several, and all votes.
+    cells : Sample
+        All rows without features and groups, with their numbers.
+    reader, passes
+        The data set.
+
+    Returns
+    -------
+    state : HistoryState
+    plans : list of FoldPlan
+    """
+    board, admitted = settings.admitted(replace(drawn, groups=None))
+    stages, X = settings.stages(), admitted.X
+    admitted = replace(admitted, groups=drawn.groups)
+    full = FullFit.of(stages, admitted, fit_stages(stages, admitted), None)
     check_linear(full)
-    if alone is sample:
-        return full
-    with WarningLog():
-        # The votes by kind have told all that there is to warn of.
-        btl = clone(stages.btl).set_params(disconnected="warn")
-        by_votes = btl.fit_sample(alone).covariance_
-    for one in filter(None, (full.chain, _two_step(full.plugged))):
-        covariance = one.btl.covariance_
-        one.btl.covariance_ = np.where(np.isfinite(covariance), by_votes, covariance)
-    return full
+    reader = replace(reader, models=X.models, judges=X.judges)
+    plug_in, sources, of_state = _newton(settings, full, reader, passes)
+    calibrator, noise = (
+        plug_in.calibrated(),
+        _dispersions(full, plug_in, without_items=True),
+    )
+    debiaser, trained = full.chain.debiaser, []
+    assert debiaser is not None
+    for of_repeat in sources:
+        steps = _steps(full, plug_in)
+        start = FitOfAllRows.of(plug_in.fit, steps, of_repeat, plug_in.bounds)
+        start = replace(start, prior=debiaser.weighing_.prior(plug_in.fit))
+        for number in range(reader.n_splits):
+            weights = [rows.training(number) for rows in of_repeat]
+            fit = start.refitted(weights).fit
+            grams = dict(grams_of(fit, of_repeat, weights))
+            # Of the sums, information is that at the point. The variances of outcomes
+            # differ by one part in the root of the number of rows, which the sampled
+            # rows that stand for all show well enough.
+            for rows in full.chain.fit.sources:
+                there, here = (
+                    rows.information(rows.weight, one.probabilities(rows))
+                    for one in (fit, start.fit)
+                )
+                grams[rows.source] += there - here
+            trained.append((fit, grams))
+    noise = np.where(noise < NO_DISPERSION, 1.0, noise)
+    args = reader, calibrator, [fit for fit, _ in trained], start.fit, noise
+    totals = passes.run(folds, *args)
+    tests = [totals.pop(("test", number)) for number in range(len(trained))]
+    state = HistoryState.assembled(
+        replace(full.chain, calibrator=calibrator),
+        cells.with_battles(cells.X.relabel(X.models, X.judges)),
+        board.X.models,
+        StoredFits.of(start, trained, tests, is_grouped=reader.is_grouped),
+        totals["sums"],
+        repeats=(reader.n_splits,) * reader.n_repeats,
+        **of_state,
+    )
+    plans = np.concatenate(totals["plan"], axis=1)
+    return state, [FoldPlan(plan, reader.n_splits) for plan in plans]
 
 
-def _two_step(plugged: FittedStages) -> FittedStages | None:
-    """What the test for item effects is of, if votes alone give finite scores."""
-    return plugged.two_step if plugged.is_joint else plugged
+def _newton(
+    settings: AnchorPipeline, full: FullFit, reader: Reader, passes: Passes
+) -> tuple[PipelineFit, list[list[Any]], dict[str, Any]]:
+    """Newton's method over all rows from the fit of a sample, one pass for each step.
+
+    Returns
+    -------
+    plug_in : PipelineFit
+        Fit of all rows.
+    sources : list of list of ExpandedRows
+        Of each repeat, sums of all rows in the place of rows, about a point near.
+    of_state : dict
+        Covariance of the item effects, the test for them, and what becomes of them,
+        by attribute of :class:`skanchor.history.HistoryState`.
+    """
+    plugged, plug_in, X = full.plugged, full.chain.fit, full.chain.X
+    two_step = plugged.two_step if plugged.is_joint else plugged
+    prior, test = treatments.read_prior(settings.item_prior), ItemTest()
+    two = None
+    if two_step is not None:
+        two = two_step.fit
+        error = treatments.score_error_of(two_step.btl, X.models)
+        # All votes are in the sample: their step has been made.
+        step = two.steps(is_joint=False)[1:2]
+    for _ in range(MOST_PASSES):
+        points, far = {"full": plug_in.coefficients()}, 0.0
+        if two is not None:
+            points["two-step"] = two.coefficients()
+        totals = passes.run(all_rows, reader, plugged.calibrator, points)
+        sources = [_about(totals, "full", k) for k in range(reader.n_repeats)]
+        if two is not None:
+            noise = _dispersions(full, two, without_items=False)
+            judges = {
+                m: replace(sums, dispersion=float(noise[m - 1]))
+                for (name, _, m), sums in totals.items()
+                if name == "test"
+            }
+            test = item_test(two.fit, judges, error)
+            two = replace(two, sources=_about(totals, "two-step", 0)).fitted(step)
+            far = _distance(two)
+        choice = treatments.choose_item_effects(settings.item_effects, X, test, prior)
+        history, items = replace(full.chain.fit, sources=sources[0]), None
+        if choice.item_effects == "random":
+            noise = _dispersions(full, plug_in, without_items=True)
+            items = treatments.item_covariance_of(history, noise, prior)
+            history = history.with_item_effects(items.covariance)
+        plug_in = history.fitted(_steps(full, history))
+        if max(_distance(plug_in), far) <= NEAR:
+            break
+    else:
+        message = "The fit of the history did not converge."
+        warn(ConvergenceWarning(message, code="history-not-converged"))
+    if items is not None:
+        treatments.warn_of_covariance(items, prior, len(X.models))
+        items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
+    check = ItemCheck.of(test, X.judges.tolist())
+    of_state = {"items": items, "check": check, "treatment": choice.item_effects}
+    return plug_in, sources, of_state
 
 
-def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
-    """Sums about a point in the place of rows."""
+def _about(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
+    """Sums about a point, by source."""
     return [one for key, one in totals.items() if key[:2] == (name, repeat)]
 
 
-@dataclass(frozen=True, eq=False)
-class LargeFit:
-    """A fit of sampled rows, and the passes by which it becomes that of all rows.
-
-    Attributes
-    ----------
-    full : FullFit
-        Sampled rows of judges and all kinds of votes, each standing for several, and
-        their fit without item effects.
-    alone : Sample
-        Rows that show the dispersion of residuals.
-    reader, passes
-        The data set.
-    """
-
-    full: FullFit
-    alone: Sample
-    reader: Reader
-    passes: Passes
-
-    def _steps(self, plug_in: PipelineFit, **settings: bool) -> Any:
-        """Minimisations of a fit, with these settings in the place of its own."""
-        plugged = self.full.plugged
-        settings = {"is_joint": plugged.is_joint, **settings}
-        return plug_in.steps(plugged.excluded_judges, **settings)
-
-    def _noise(self, plug_in: PipelineFit, *, without_items: bool = True) -> Array:
-        """Dispersion of each source at a fit without its item effects."""
-        calibrator, X = plug_in.calibrated(), self.alone.X
-        X = calibrator.transform(X.with_columns(scores=plug_in.fit.scores.copy()))
-        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
-        return rows.dispersions(without_items=without_items)
-
-    def _laid_out(
-        self, X: Any, calibrator: Any, items: ItemCovariance | None = None
-    ) -> PipelineFit:
-        """The parameters of fitted stages, with item effects of a covariance."""
-        sample, stages = self.full.sample.with_battles(X), self.full.stages
-        covariance = None if items is None else items.covariance
-        plug_in = PipelineFit.of(
-            sample, calibrator, covariance=covariance, alpha=stages.btl.alpha
-        )
-        return plug_in.with_score_bounds(stages.arrival.score_bounds)
-
-    def fit(
-        self, anchor: AnchorPipeline
-    ) -> tuple[PipelineFit, list[list[Any]], dict[str, Any]]:
-        """Newton's method over all rows, with one pass for each step.
-
-        Returns
-        -------
-        known : PipelineFit
-            Fit of all rows; its rows are the sampled ones.
-        sources : list of list of ExpandedRows
-            Of each repeat, sums of all rows in the place of rows, about a point near.
-        of_state : dict
-            Covariance of the item effects, the test for them, and what becomes of them,
-            by attribute of :class:`skanchor.history.HistoryState`.
-        """
-        prior, test = treatments.read_prior(anchor.item_prior), ItemTest()
-        plugged, two, two_step = self.full.plugged, None, _two_step(self.full.plugged)
-        plug_in = self._laid_out(plugged.X, plugged.calibrator)
-        if two_step is not None:
-            error = treatments.score_error_of(two_step.btl, two_step.X.models)
-            two = self._laid_out(two_step.X, two_step.calibrator)
-        for _ in range(MOST_PASSES):
-            points, far = {"full": plug_in.coefficients()}, 0.0
-            if two is not None:
-                points["two-step"] = two.coefficients()
-            args = self.reader, plugged.calibrator, points
-            totals, n_repeats = self.passes.run(all_rows, *args), self.reader.n_repeats
-            sources = [_by_source(totals, "full", r) for r in range(n_repeats)]
-            if two is not None:
-                noise = self._noise(two, without_items=False)
-                judges = {
-                    key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
-                    for key, one in totals.items()
-                    if key[0] == "test"
-                }
-                test = item_test(two.fit, judges, error)
-                sums = _by_source(totals, "two-step", 0)
-                # All votes are in the sample: their step has been made.
-                two = _by_sums(two, sums, self._steps(two, is_joint=False)[1:2])
-                far = _distance(two, sums)
-            choice = treatments.choose_item_effects(
-                anchor.item_effects, plugged.X, test, prior
-            )
-            X, calibrator = plug_in.annotate(plug_in.sample.X), plug_in.calibrated()
-            items = None
-            if choice.item_effects == "random":
-                rows = replace(self._laid_out(X, calibrator), sources=sources[0])
-                noise = self._noise(plug_in)
-                items = treatments.item_covariance_of(rows, noise, prior)
-            plug_in = self._laid_out(X, calibrator, items)
-            plug_in = _by_sums(plug_in, sources[0], self._steps(plug_in))
-            if max(_distance(plug_in, sources[0]), far) <= NEAR:
-                break
-        else:
-            message = "The fit of the history did not converge."
-            warn(ConvergenceWarning(message, code="history-not-converged"))
-        if items is not None:
-            treatments.warn_of_covariance(items, prior, len(X.models))
-            items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
-        check = ItemCheck.of(test, X.judges.tolist())
-        treatment = choice.item_effects
-        return (
-            plug_in,
-            sources,
-            {"items": items, "check": check, "treatment": treatment},
-        )
-
-    def fit_folds(
-        self, plug_in: PipelineFit, sources: list[list[Any]]
-    ) -> tuple[StoredFits, dict[Any, Any]]:
-        """Fit every fold from the sums, and pass once over the rows that it holds out.
-
-        Returns the fits, and what else that pass has found.
-        """
-        debiaser, reader = self.full.chain.debiaser, self.reader
-        assert debiaser is not None
-        curvature = {rows.source: rows.curvature_of_rows for rows in sources[0]}
-        prior, trained = debiaser.weighing_.prior(plug_in.fit, curvature), []
-        for of_repeat in sources:
-            full = FitOfAllRows.of(
-                plug_in.fit, self._steps(plug_in), of_repeat, plug_in.bounds
-            )
-            full = replace(full, prior=prior)
-            for number in range(reader.n_splits):
-                weights = [rows.training(number) for rows in of_repeat]
-                fit = full.refitted(weights)
-                grams = dict(grams_of(fit, of_repeat, weights))
-                # Of the sums, information is that at the fit of all rows. The variances
-                # of outcomes differ by one part in the root of the number of rows,
-                # which the sampled rows that stand for all show well enough.
-                for rows in plug_in.sources:
-                    there, here = (
-                        rows.information(rows.weight, one.probabilities(rows))
-                        for one in (fit, full.fit)
-                    )
-                    grams[rows.source] = grams[rows.source] + (there - here)
-                trained.append((fit, grams))
-        noise = self._noise(plug_in)
-        noise = np.where(noise < NO_DISPERSION, 1.0, noise)
-        args = plug_in.calibrated(), [one for one, _ in trained], full.fit, noise
-        totals = self.passes.run(folds, reader, *args)
-        tests = [totals.pop(("test", number)) for number in range(len(trained))]
-        stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
-        return stored, totals
+def _steps(full: FullFit, plug_in: PipelineFit) -> list[Step]:
+    """Minimisations of a fit to historical rows."""
+    plugged = full.plugged
+    return plug_in.steps(plugged.excluded_judges, is_joint=plugged.is_joint)
 
 
-def _by_sums(
-    plug_in: PipelineFit, sources: Sequence[ExpandedRows], steps: Sequence[Step]
-) -> PipelineFit:
-    """The same rows and learners, fitted to sums in the place of rows."""
-    by_sums: Any = replace(plug_in, sources=list(sources))  # type: ignore[arg-type]
-    return plug_in.moved(by_sums.fitted(steps).fit)
+def _distance(plug_in: PipelineFit) -> float:
+    """Squared distance from the point of its sums, in squared standard errors."""
+    sums: Any = plug_in.sources
+    return sum(one.distance(plug_in.fit.coefficients(one.source)) for one in sums)
 
 
-def _distance(plug_in: PipelineFit, sources: Sequence[ExpandedRows]) -> float:
-    """Squared distance from the point of sums, in squared standard errors."""
-    return sum(one.distance(plug_in.fit.coefficients(one.source)) for one in sources)
+def _dispersions(full: FullFit, plug_in: PipelineFit, *, without_items: bool) -> Array:
+    """Dispersion of each source, by the sampled rows."""
+    rows = full.chain.fit.sources
+    if full.sample.groups is not None:
+        # Rows of a group are drawn together: none stands for others of other groups.
+        one = [np.ones(len(part)) for part in rows]
+        pairs = zip(rows, one, strict=True)
+        rows = [replace(part, weight=n, count=n) for part, n in pairs]
+    return replace(plug_in, sources=rows).dispersions(without_items=without_items)

@@ -11,28 +11,32 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import HUMAN, as_frame, grouping, split_battles
-from skanchor._battles.features import check_scales
+from skanchor._battles import HUMAN, Comparisons, as_frame, grouping, split_battles
 from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules, check_weights_and_groups, treat_ties
 from skanchor._sample.sample import COUNT_COLUMN, Sample, warn_of_unused_counts
-from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history import AnchorHistory, warn_of_raters
 from skanchor.large._dataset import (
     COUNT,
-    Columns,
+    KEYS,
+    NUMBER,
+    OUTCOME,
     Part,
+    columns_of,
     group_by,
-    open_dataset,
-    parts_of,
+    open_parts,
 )
 from skanchor.large._fit import fit_rows
 from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
+
+FEWEST = 8
+"""About how many rows of each kind are sampled at least, where there are so many."""
 
 
 def fit_history(
@@ -117,37 +121,42 @@ def fit_history(
             "cv of a large history is a number of folds, to which rows are assigned as "
             f"they are read, got {settings.cv!r:.60}."
         )
-    rules, opened = RowRules.of(settings), open_dataset(dataset)
-    how = {"columns": columns, "outcome": outcome, "features": features}
-    how["drop_features"] = drop_features
+    rules = RowRules.of(settings)
     with WarningLog() as log:
-        parts = parts_of(opened)
-        group = _group_column(parts, opened.schema, dict(columns or {}), groups)
-        names = Columns.of(opened.schema, sample_weight, group, **how)
-        if sample_weight is not None and (group or names.features or not rules.counts):
+        parts, schema = open_parts(dataset)
+        old_names = {new: old for old, new in (columns or {}).items()}
+        if groups == grouping.AUTO:
+            groups = _group_column(parts, schema, old_names)
+        read = columns_of(
+            schema, sample_weight, groups, columns=columns, outcome=outcome,
+            features=features, drop_features=drop_features,
+        )  # fmt: skip
+        keys = {name: read[name] for name in (*KEYS, OUTCOME, COUNT) if name in read}
+        has_features = len(read) > len(keys) + (groups is not None)
+        if sample_weight is not None and (groups or has_features or not rules.counts):
             raise BattlesError(
                 "A column of weights of a large data set holds numbers of equal rows: "
                 "it needs frequency as weights, and rows without features and groups. "
-                "Other weights need AnchorHistory, whose "
-                "rows are in memory."
+                "Other weights need AnchorHistory, whose rows are in memory."
             )
-        if sample_weight is None and COUNT_COLUMN in opened.schema.names:
-            first_rows = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
-            warn_of_unused_counts(as_frame(first_rows))
-        table = group_by(parts, names.keys)
-        table = table.sort_by([(key, "ascending") for key in names.keys])
-        cells = _in_roles(table, names, rules, human)
-        if group is None and not (names.features and len(cells.X.judges)):
+        if sample_weight is None and COUNT_COLUMN in schema.names:
+            first_rows = parts[0].batches({COUNT_COLUMN: COUNT_COLUMN}, 1000)
+            warn_of_unused_counts(as_frame(next(first_rows)))
+        table = group_by(parts, keys)
+        table = table.sort_by([(key, "ascending") for key in keys])
+        cells, people = _in_roles(table, rules, human)
+        if groups is None and not (has_features and len(cells.X.judges)):
             history.fit_sample(cells, None, fingerprints)
         else:
             seed = check_random_state(settings.random_state).randint(1 << 31)
-            folds = int(settings.cv), settings.n_repeats, int(seed)
-            keys = table.select(list(names.keys))
-            reader = Reader(names, keys, cells, *folds, batch_rows)
+            reader = Reader(
+                read, people, cells.X.models, cells.X.judges, rules.drops_ties,
+                int(settings.cv), settings.n_repeats, int(seed), batch_rows,
+            )  # fmt: skip
             passes = Passes(parts, settings.n_jobs, settings.verbose)
-            samples = _drawn(reader, passes, sample_rows)
+            sampled = _drawn(reader, passes, sample_rows, table, cells, human)
             with limited_threads(1):
-                state, plans = fit_rows(settings, *samples, reader, passes)
+                state, plans = fit_rows(settings, sampled, cells, reader, passes)
             fingerprint_items = tuple((fingerprints or {}).items())
             state = replace(state, fingerprints=fingerprint_items)
             history.with_state(state, plans)
@@ -155,98 +164,109 @@ def fit_history(
     return history
 
 
-def _in_roles(table: pa.Table, names: Columns, rules: RowRules, human: Any) -> Sample:
-    """The different rows with their numbers, in the roles of a history."""
-    number = table["number"].to_numpy().astype(np.float64)
-    keys = [name for name in names.keys if name != COUNT]
+def _in_roles(
+    table: pa.Table, rules: RowRules, human: Any
+) -> tuple[Sample, tuple[Any, ...]]:
+    """The different rows with their numbers, in the roles of a history.
+
+    And labels of judges with those that replace them, where people have another one.
+    """
+    counts = table[COUNT] if COUNT in table.column_names else 1.0
+    number = pc.multiply(table[NUMBER], pc.cast(counts, pa.float64())).to_numpy()
+    keys = [name for name in (*KEYS, OUTCOME) if name in table.column_names]
     X, y = split_battles(table.select(keys), human=human)
-    if COUNT in names.keys:
-        counts = pc.cast(table[COUNT], pa.float64()).to_numpy()
-        sample = Sample.from_battles(X, y, number * counts, None).counted()
-    else:
-        sample = Sample.from_battles(X, y, None, None)
-        sample = replace(sample, weight=number, multiplicity=number)
+    sample = Sample.from_battles(X, y, number, None).counted()
     sample = treat_ties(sample, drop=rules.drops_ties)
-    X = sample.X
-    votes = X.appearances(sample.counts & X.is_human) > 0
-    unvoted = X.models[(X.appearances(sample.counts) > 0) & ~votes].tolist()
-    if not votes.any() or not unvoted:
-        return sample
-    message = (
-        f"Models {unvoted[:5]} have no human row: they are no history, and their "
-        "rows are left out. Place these models with the history."
-    )
-    warn(DataWarning(message, code="models-without-votes", subject=unvoted))
-    return sample.with_battles(X.relabel(X.models[votes], X.judges))
+    battles: Comparisons = sample.X
+    people: tuple[Any, ...] = ()
+    if human != HUMAN:
+        labels = pa.table({"old": table["judge"], "new": X["judge"]})
+        labels = labels.group_by(["old", "new"]).aggregate([])
+        people = tuple(one.combine_chunks() for one in labels.columns)
+    votes = battles.appearances(sample.counts & battles.is_human) > 0
+    seen = battles.appearances(sample.counts) > 0
+    unvoted = battles.models[seen & ~votes].tolist()
+    if votes.any() and unvoted:
+        message = (
+            f"Models {unvoted[:5]} have no human row: they are no history, and their "
+            "rows are left out. Place these models with the history."
+        )
+        warn(DataWarning(message, code="models-without-votes", subject=unvoted))
+        battles = battles.relabel(battles.models[votes], battles.judges)
+    return sample.with_battles(battles), people
 
 
 def _group_column(
-    parts: list[Part],
-    schema: pa.Schema,
-    columns: Mapping[str, str],
-    groups: str | None,
+    parts: list[Part], schema: pa.Schema, old_names: Mapping[str, str]
 ) -> str | None:
-    """Column of the groups; warn of raters whom errors do not allow for."""
-    if groups != grouping.AUTO:
-        return groups
-    old_names = {new: old for old, new in columns.items()}
-    types: dict[str, tuple[str, int]] = {}
+    """Column of the prompts, if they repeat; warn of raters who vote repeatedly.
+
+    ``old_names`` are those in the data set, by the names that columns are given.
+    """
+    n_values = {}
     for name in (grouping.RATER_COLUMN, grouping.PROMPT_COLUMN):
         column = old_names.get(name, name)
         if column in schema.names:
-            values = group_by(parts, {"value": column})
-            values = values.filter(pc.is_valid(values["value"]))
-            if len(values) and pc.max(values["number"]).as_py() > 1:
-                types[name] = column, len(values)
-    if grouping.RATER_COLUMN in types:
-        warn_of_raters(types[grouping.RATER_COLUMN][1])
-    prompts, n_prompts = types.get(grouping.PROMPT_COLUMN, (None, 0))
+            values = group_by(parts, {"value": column}).filter(
+                pc.is_valid(pc.field("value"))
+            )
+            repeats = len(values) and pc.max(values[NUMBER]).as_py() > 1
+            n_values[name] = len(values) if repeats else 0
+    if n_values.get(grouping.RATER_COLUMN):
+        warn_of_raters(n_values[grouping.RATER_COLUMN])
+    n_prompts = n_values.get(grouping.PROMPT_COLUMN, 0)
     if 0 < n_prompts < grouping.FEW_GROUPS:
         grouping.warn_of_few_prompts(n_prompts)
-        return None
-    return prompts
+    prompts = old_names.get(grouping.PROMPT_COLUMN, grouping.PROMPT_COLUMN)
+    return prompts if n_prompts >= grouping.FEW_GROUPS else None
 
 
 # -------------------------------------------------------------------------- the sample
-def sample(reader: Reader, batch: Batch, shares: Array) -> dict[str, list[Batch]]:
-    """Rows of a batch that are drawn; ``shares`` are those of the rows of each cell."""
-    drawn = reader.draw(batch.unit, 0) < shares[batch.cell]
-    return {"rows": [batch.rows(drawn)]}
+def sample(reader: Reader, batch: Batch, shares: pd.Series) -> dict[str, list[Any]]:
+    """Rows of a batch that are drawn; ``shares`` are those of the rows of each kind."""
+    of_row = shares.reindex(_kinds(batch.sample), fill_value=0.0).to_numpy()
+    drawn = reader.draw(batch.unit, 0) < of_row
+    return {"rows": [batch.table.filter(drawn)], "units": [batch.unit[drawn]]}
 
 
-def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sample]:
-    """Rows of judges from every cell and all kinds of votes, and rows one by one.
+def _kinds(sample: Sample) -> NDArray[np.intp]:
+    """Number of the judge and of the preferred and the other model; -1 if unused."""
+    X, n = sample.X, len(sample.X.models)
+    sides = np.where(sample.y < 0.5, [X.right, X.left], [X.left, X.right])
+    kind = ((X.judge + 1) * n + sides[0]) * n + sides[1]
+    return np.where(sample.counts, kind, -1)
 
-    Each of the first stands for as many of its cell, so that what rests on cells is
-    that of all rows: roles, the graph of wins, separation. The second are the same
-    unless votes have groups: then all votes are there, each as it is.
+
+def _drawn(
+    reader: Reader,
+    passes: Passes,
+    sample_rows: int,
+    table: pa.Table,
+    cells: Sample,
+    human: Any,
+) -> Sample:
+    """Verdicts of every kind, each standing for as many of its kind, and all votes.
+
+    What rests on kinds is that of all rows: roles, the graph of wins, separation. Votes
+    have numbers, or where there are groups they are there one by one.
     """
-    cells, judge = reader.sample, reader.sample.X.judge
-    number = cells.multiplicity
-    assert number is not None
-    n_rows = np.bincount(judge + 2, np.where(cells.counts, number, 0.0))[judge + 2]
-    wanted = np.ceil(sample_rows / np.maximum(n_rows, 1.0) * number)
-    wanted = np.minimum(np.maximum(wanted, 1.0), number)
-    votes = np.flatnonzero((judge == -1) & cells.counts)
-    wanted[votes] = number[votes] if reader.is_grouped else 0.0
-    wanted[~cells.counts] = 0.0
-    # Hardly ever are fewer drawn than are wanted; of more, those with least draws stay.
-    most = wanted + 4.0 * np.sqrt(wanted) + 4.0 * (wanted > 0)
-    shares = most / np.maximum(number, 1)
-    batch = Batch.joined(passes.run(sample, reader, shares)["rows"])
-    draws = pd.Series(reader.draw(batch.unit, 0)).groupby(batch.cell)
-    rank = draws.rank(method="first").to_numpy()
-    batch = batch.rows(rank <= wanted[batch.cell])
-    none = np.zeros((len(votes), len(reader.columns.features)))
-    of_votes = Batch(votes, votes, none, none)
-    rows = Batch.joined([batch.rows(judge[batch.cell] >= 0), of_votes])
-    # The rows of a cell stand for all of it.
-    size = np.bincount(rows.cell, minlength=len(number))
-    number = (number / np.maximum(size, 1))[rows.cell]
-    drawn = replace(reader.sampled(rows), weight=number, multiplicity=number)
-    check_scales(drawn.X.features_left, drawn.X.features_right, drawn.X.feature_names)
-    if not reader.is_grouped:
-        return drawn, drawn
-    codes = np.unique(batch.unit, return_inverse=True)[1]
-    alone = replace(reader.sampled(batch), groups=codes)
-    return drawn, check_weights_and_groups(alone)
+    kind, n_of_people = _kinds(cells), len(cells.X.models) ** 2
+    number = pd.Series(cells.times).groupby(kind).sum().drop(-1, errors="ignore")
+    of_judge = number.groupby(number.index // n_of_people).transform("sum")
+    shares = np.maximum(sample_rows / of_judge, FEWEST / number)
+    shares[number.index < n_of_people] = float(reader.is_grouped)
+    totals = passes.run(sample, reader, shares)
+    rows, units = pa.concat_tables(totals["rows"]), np.concatenate(totals["units"])
+    votes = np.flatnonzero(cells.counts & cells.X.is_human & (not reader.is_grouped))
+    rows = pa.concat_tables([rows, table.take(votes)], promote_options="default")
+    # What is odd has been said of all rows.
+    with WarningLog():
+        X, y = split_battles(rows, human=human)
+        drawn = Sample.from_battles(X, y, None, units if reader.is_grouped else None)
+    drawn = drawn.with_battles(drawn.X.relabel(cells.X.models, cells.X.judges))
+    kind = _kinds(drawn)
+    per_row = number / pd.Series(kind).value_counts()
+    times = np.array(per_row.reindex(kind), dtype=np.float64)
+    times[len(kind) - len(votes) :] = cells.times[votes]
+    drawn = replace(drawn, weight=times, multiplicity=times)
+    return check_weights_and_groups(drawn) if reader.is_grouped else drawn

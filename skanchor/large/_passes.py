@@ -1,11 +1,10 @@
-"""Batches of a data set as encoded rows with folds, passes over them, their sums."""
+"""Passes over a data set: its batches as rows in roles and folds, and their sums."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
-from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -13,68 +12,61 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skanchor._battles.features import LARGEST
+from skanchor._battles import Comparisons, Outcomes, usable_features
 from skanchor._battles.grouping import label_codes
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._machine import release_memory
 from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError
-from skanchor.large._dataset import Columns, Part
+from skanchor.exceptions import located
+from skanchor.large._dataset import GROUP, OUTCOME, Part
+from skanchor.warning_log import WarningLog
 
 
 class Batch(NamedTuple):
-    """Rows of one batch.
+    """Some rows of a data set.
 
     Attributes
     ----------
-    cell : ndarray of shape (n_rows,)
-        Cell of each row.
+    table : pyarrow.Table
+        As they are read.
+    sample : Sample
+        The same in their roles, without groups.
     unit : ndarray of shape (n_rows,)
-        Number of the row, or code of its group: what goes into a fold as a whole.
-    left, right : ndarray of shape (n_rows, n_features)
-        Features of the first and of the second responses.
+        Number of each row, or code of its group: what goes into a fold as a whole.
     """
 
-    cell: NDArray[np.intp]
+    table: pa.Table
+    sample: Sample
     unit: NDArray[np.int64]
-    left: Array
-    right: Array
-
-    def rows(self, places: NDArray[Any]) -> Batch:
-        """Some of the rows, by place or mask."""
-        return Batch(*(column[places] for column in self))
-
-    @classmethod
-    def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Rows of several batches, one after the other."""
-        return cls(*map(np.concatenate, zip(*batches, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """How batches are read: by columns, and by the cells that rows belong to.
-
-    A cell stands for all rows that are equal but for features and groups.
+    """How batches become rows in their roles, and what folds these are in.
 
     Attributes
     ----------
-    columns : Columns
-        Columns of the data set.
-    keys : pyarrow.Table
-        Values of the columns of each cell.
-    sample : Sample
-        The cells in their roles, with the numbers of their rows.
+    columns : dict of str to str
+        Columns of the data set, by the names that they are given.
+    people : tuple of pyarrow.Array
+        Labels of judges in the data set, and those that replace them.
+    models, judges : ndarray
+        Labels; rows of others are not used.
+    drops_ties : bool
+        Whether ties weigh nothing.
     n_splits, n_repeats, seed : int
         Folds of each repeat, number of repeats, and seed.
     size : int
         Rows of a batch.
     """
 
-    columns: Columns
-    keys: pa.Table
-    sample: Sample
+    columns: dict[str, str]
+    people: tuple[Any, ...]
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    drops_ties: bool
     n_splits: int
     n_repeats: int
     seed: int
@@ -83,18 +75,7 @@ class Reader:
     @property
     def is_grouped(self) -> bool:
         """Whether rows may depend on each other by group."""
-        return self.columns.groups is not None
-
-    def sampled(self, batch: Batch) -> Sample:
-        """The rows of a batch as a sample."""
-        chosen = replace(self.sample, multiplicity=None)[batch.cell]
-        rows = chosen.X.with_columns(
-            features_left=batch.left,
-            features_right=batch.right,
-            feature_names=tuple(self.columns.features),
-        )
-        # Ties that are left out weigh nothing.
-        return replace(chosen, X=rows, weight=(chosen.weight > 0).astype(np.float64))
+        return GROUP in self.columns
 
     def draw(self, units: NDArray[np.integer], number: int) -> Array:
         """Uniform number of each unit, a hash of it, the seed and a number."""
@@ -110,59 +91,30 @@ class Reader:
 
     def batches(self, part: Part) -> Iterator[Batch]:
         """Read a part; refuse rows of judges that lack a feature."""
-        columns, start = self.columns, part.start
-        values = [pa.array(column.unique()) for column in self.keys.columns]
-        cells = pd.Index(_codes(self.keys, values))
-        for table in part.batches(columns.all, self.size):
-            keys = table.select(list(columns.keys.values()))
-            cell = cells.get_indexer(pd.Index(_codes(keys, values)))
-            if (cell < 0).any():
-                raise changed(part)
+        start = part.start
+        for table in part.batches(self.columns, self.size):
             unit = start + np.arange(len(table))
             start += len(table)
-            if columns.groups is not None:
-                unit = label_codes(table[columns.groups], columns.groups, unit)
-            # Each feature lies together in memory, as it does in files and in sums.
-            features = np.empty((2, len(columns.features), len(table)))
-            for k, pair in enumerate(columns.features.values()):
-                for side, name in zip(features, pair, strict=True):
-                    side[k] = table[name].to_numpy()
-            # What is missing is missing in the extremes, too.
-            extremes = features.min(initial=0.0), features.max(initial=0.0)
-            if not np.abs(extremes).max() <= LARGEST:
-                self._check(features, cell, part)
-            yield Batch(cell, unit, *features.transpose(0, 2, 1))
-
-    def _check(self, features: Array, cell: NDArray[np.intp], part: Part) -> None:
-        """Refuse odd features of rows of judges; set those of other rows to zero."""
-        odd = ~(np.abs(features) <= LARGEST)
-        used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
-        bad = odd & (used | ~np.isnan(features))
-        rows = np.flatnonzero(bad.any(axis=(0, 1)))
-        if len(rows):
-            first = bad[..., rows[0]].any(axis=0).argmax()
-            name = list(self.columns.features)[first]
-            raise BattlesError(
-                f"Feature {name!r} is missing, infinite or too large in {len(rows)} "
-                f"rows of a batch of {part.name}, the first is row {rows[0]} of the "
-                "batch. Fill the values or drop the rows."
-            )
-        features[odd] = 0.0
-
-
-def _codes(table: pa.Table, values: Sequence[pa.Array]) -> NDArray[np.int64]:
-    """The values of each row as one number, -1 where one is not among them."""
-    code, lost = np.zeros((2, len(table)), dtype=np.int64)
-    for column, labels in zip(table.columns, values, strict=True):
-        at = pc.index_in(column.cast(labels.type), labels).fill_null(-1).to_numpy()
-        lost |= at < 0
-        code = code * len(labels) + at
-    return np.where(lost, -1, code)
+            if self.is_grouped:
+                unit = label_codes(table[GROUP], self.columns[GROUP], unit)
+            named = table
+            if self.people:
+                at = pc.index_in(table["judge"], self.people[0])
+                place = table.column_names.index("judge")
+                named = table.set_column(place, "judge", self.people[1].take(at))
+            # What is odd about names has been said of the whole.
+            with located(part.name), WarningLog():
+                X = Comparisons.from_battles(named).relabel(self.models, self.judges)
+                outcomes = Outcomes.encode(table[OUTCOME], named=True)
+                is_lost = self.drops_ties & (outcomes.values == 0.5)
+                sample = Sample(X, outcomes, np.where(is_lost, 0.0, 1.0))
+                X = usable_features(X, sample.counts & ~X.is_human)
+            yield Batch(table, sample.with_battles(X), unit)
 
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """Runs tasks over all parts by joblib, and sees whether these stay the same.
+    """Runs tasks over all parts by joblib.
 
     Attributes
     ----------
@@ -170,60 +122,42 @@ class Passes:
         The data set.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
-    digests : dict of int to int
-        Checksums of the parts by the first pass.
     """
 
     parts: list[Part]
     n_jobs: int | None
     verbose: int
-    digests: dict[int, int] = field(default_factory=dict)
 
-    def run(self, task: Callable[..., dict[Any, Any]], *args: Any) -> dict[Any, Any]:
+    def run(
+        self, task: Callable[..., dict[Any, Any]], reader: Reader, *args: Any
+    ) -> dict[Any, Any]:
         """Add up, in their order, what a task finds in the batches of all parts.
 
-        The first argument is a :class:`Reader`. The task returns values that have
-        ``+``, by name.
+        The task takes the reader, a batch and the arguments, and returns values that
+        have ``+``, by name.
         """
-        jobs = [(task, args, part) for part in self.parts]
+        jobs = [(task, reader, args, part) for part in self.parts]
         how: dict[str, Any] = {"verbose": self.verbose, "description": task.__name__}
-        done = stream_plan(_of_part, jobs, n_jobs=self.n_jobs, **how)
         totals: dict[Any, Any] = {}
-        for number, (result, mark) in enumerate(done):
-            if self.digests.setdefault(number, mark) != mark:
-                raise changed(self.parts[number])
+        for result in stream_plan(_of_part, jobs, n_jobs=self.n_jobs, **how):
             _gain(totals, result)
         return totals
 
 
 def _of_part(
-    task: Callable[..., dict[Any, Any]], args: Any, part: Part
-) -> tuple[dict[Any, Any], int]:
-    """What a task finds in a part, and the checksum of its rows."""
-    (reader, *others), mark = args, 0
+    task: Callable[..., dict[Any, Any]], reader: Reader, args: Any, part: Part
+) -> dict[Any, Any]:
+    """What a task finds in a part."""
     totals: dict[Any, Any] = {}
     for batch in reader.batches(part):
-        # Sums show any changed feature, and some rows whether rows change places.
-        sides = batch.left, batch.right
-        samples = [side[::16] for side in sides] + [side.sum(axis=0) for side in sides]
-        for one in (batch.cell, batch.unit, *samples):
-            mark = crc32(np.ascontiguousarray(one).tobytes(), mark)
-        _gain(totals, task(reader, batch, *others))
+        _gain(totals, task(reader, batch, *args))
     release_memory()
-    return totals, mark
+    return totals
 
 
 def _gain(totals: dict[Any, Any], more: dict[Any, Any]) -> None:
     for name, value in more.items():
         totals[name] = totals[name] + value if name in totals else value
-
-
-def changed(part: Part) -> BattlesError:
-    """Error of a part that differs between two passes."""
-    return BattlesError(
-        f"The data set has changed while it was read: {part.name} has other rows than "
-        "before. Fit it again when nothing writes to it."
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,8 +173,6 @@ class ExpandedRows:
     ----------
     source : int
         ``PEOPLE``, or the code of the judge.
-    n_items : int
-        Number of items.
     at : ndarray of shape (n_columns,)
         Coefficients of the local columns at the point.
     gram : ndarray of shape (n_blocks, n_columns, n_columns)
@@ -254,7 +186,6 @@ class ExpandedRows:
     """
 
     source: int
-    n_items: int
     at: Array
     gram: Array
     score: Array
@@ -263,36 +194,11 @@ class ExpandedRows:
 
     is_new = False
 
-    @property
-    def cells(self) -> ExpandedRows:
-        """Blocks are never equal."""
-        return self
-
-    def by_cell(self, values: Array) -> Array:
-        """Values of the blocks."""
-        return values
-
     @classmethod
     def of(
         cls, rows: SourceRows, at: Array, block: NDArray[np.integer], n_blocks: int
     ) -> Self:
-        """Sum rows about a point.
-
-        Parameters
-        ----------
-        rows : SourceRows
-            Historical rows of one source.
-        at : ndarray of shape (n_columns,)
-            As the attribute.
-        block : ndarray of shape (n,)
-            Block of each row.
-        n_blocks : int
-            Number of blocks.
-
-        Returns
-        -------
-        ExpandedRows
-        """
+        """Sum historical rows of one source about a point, by the block of each."""
         size, parts = len(at), rows.in_blocks(block, n_blocks)
         gram, score = np.zeros((n_blocks, size, size)), np.zeros((n_blocks, size))
         for number, part in enumerate(parts):
@@ -300,34 +206,22 @@ class ExpandedRows:
             gram[number] = part.information(part.weight, p)
             score[number] = part.sums(part.weight * (part.y - p))
         total = np.array([part.weight.sum() for part in parts])
-        return cls(rows.source, rows.n_items, at, gram, score, total, np.ones(n_blocks))
+        return cls(rows.source, at, gram, score, total, np.ones(n_blocks))
 
     def __add__(self, other: ExpandedRows) -> ExpandedRows:
-        return replace(
-            self,
-            gram=self.gram + other.gram,
-            score=self.score + other.score,
-            total=self.total + other.total,
-        )
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("gram", "score", "total")
+        }
+        return replace(self, **sums)
 
     def training(self, number: int) -> Array:
-        """Weights of the blocks but one, which then stand for all rows.
-
-        Parameters
-        ----------
-        number : int
-            Block of the rows that are held out.
-
-        Returns
-        -------
-        ndarray of shape (n_blocks,)
-        """
+        """Weights of all blocks but one, which then stand for all rows."""
         left = self.total.sum() - self.total[number]
         if not left > 0.0:
-            who = f"judge number {self.source}" if self.source else "people"
             raise ValueError(
-                f"Fold {number}: a training set keeps no row of {who}; use fewer folds "
-                "or add rows."
+                f"Fold {number}: a training set keeps no row of people, or of a judge; "
+                "use fewer folds or add rows."
             )
         weight = np.full(len(self.total), self.total.sum() / left)
         weight[number] = 0.0
@@ -338,12 +232,15 @@ class ExpandedRows:
         moved = coefficients - self.at
         return float(moved @ self.gram.sum(axis=0) @ moved)
 
+    # ------------------------------------------------- as :class:`SourceRows` has them
     @property
-    def curvature_of_rows(self) -> float:
-        """Summed weight times variance of the outcomes of all rows."""
-        # The trace of a Laplacian is twice the sum of its weights.
-        n = self.n_items
-        return float(np.trace(self.gram.sum(axis=0)[:n, :n])) / 2.0
+    def cells(self) -> ExpandedRows:
+        """Blocks are never equal."""
+        return self
+
+    def by_cell(self, values: Array) -> Array:
+        """Values of the blocks."""
+        return values
 
     def logits(self, coefficients: Array) -> Array:
         """Distance from the point, on which all that follows depends."""
@@ -362,6 +259,4 @@ class ExpandedRows:
         """Second derivative of the loss, (n_columns, n_columns)."""
         return np.tensordot(weight, self.gram, axes=1)
 
-    def information(self, weight: Array, probability: Array) -> Array:
-        """Information of the rows, which is taken at the point."""
-        return self.curvature(weight, probability)
+    information = curvature

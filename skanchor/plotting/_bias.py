@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ MOST_WITH_EFFECTS = 6
 
 
 @dataclass(eq=False, repr=False)
-class BiasDisplay(canvas.TableDisplay):
+class BiasDisplay(canvas.Display):
     """Bias of judges as one feature of a response changes, the others at their medians.
 
     Parameters
@@ -76,7 +77,7 @@ class BiasDisplay(canvas.TableDisplay):
         judges: Sequence[Hashable] | None = None,
         level: float = 0.95,
         *,
-        ax: canvas.AxesGiven = None,
+        ax: Any = None,
     ) -> Self:
         """Draw the biases of a fitted pipeline.
 
@@ -106,66 +107,49 @@ class BiasDisplay(canvas.TableDisplay):
         effects = partial_effects(pipeline._sample, pipeline.calibrator_, chosen)
         if features is None:
             # The largest effect on any judge at any value of the feature.
-            by_feature = effects["effect"].abs().groupby(level="feature").max()
-            largest = by_feature.sort_values(ascending=False, kind="stable")
+            largest = effects["effect"].abs().groupby(level="feature").max()
+            largest = largest.sort_values(ascending=False, kind="stable")
             features = largest.index[:MOST_FEATURES].tolist()
         canvas.check_named("feature", features, all_features)
-        chosen_effects = [
-            effects.xs(f, level="feature", drop_level=False) for f in features
-        ]
-        return cls(pd.concat(chosen_effects), level).plot(ax)
+        by_feature = [effects[effects.index.isin([f], "feature")] for f in features]
+        return cls(pd.concat(by_feature), level).plot(ax)
 
-    def plot(self, ax: canvas.AxesGiven = None) -> Self:
-        """Draw one curve for each judge, on the axes of each feature.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib Axes, optional
-            Axes to draw on, one for each feature; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
-        names = self.effects.index.get_level_values("feature").unique()
+    def _draw(self, ax: Any) -> Any:
+        """Draw one curve for each judge, on the axes of each feature."""
+        names = self.effects.index.unique("feature").tolist()
+        judges = self.effects.index.unique("judge").tolist()
         columns = min(len(names), 2)
         panels = canvas.panels(len(names), ax, n_rows=8, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)  # two-sided normal quantile
         for panel, feature in zip(panels, names, strict=True):
             panel.axhline(0.0, color=canvas.FAINT, zorder=0)
             part = self.effects.xs(feature, level="feature")
-            judges = part.index.get_level_values("judge").unique()
-            for i, (judge, label) in enumerate(
-                zip(judges, canvas.shorten(judges.tolist()), strict=True)
-            ):
-                color, style = _STYLES[i % len(_STYLES)]
+            labels = zip(judges, canvas.shorten(judges), strict=True)
+            for (judge, label), (color, style) in zip(labels, cycle(_STYLES)):
                 curve = part.loc[judge]
                 value, effect = curve["value"], curve["effect"]
-                half = z * curve["standard_error"]
-                panel.fill_between(
-                    value, effect - half, effect + half, alpha=0.15, color=color,
-                    linewidth=0,
-                )  # fmt: skip
+                ends = (
+                    effect - z * curve["standard_error"],
+                    effect + z * curve["standard_error"],
+                )
+                panel.fill_between(value, *ends, alpha=0.15, color=color, linewidth=0)
                 panel.plot(value, effect, color=color, linestyle=style, label=label)
             panel.set_xlabel(canvas.shorten([feature])[0])
-            panel.spines[["top", "right"]].set_visible(False)
         # The first panel of each row of panels.
         for panel in panels[::columns]:
-            panel.set_ylabel("bias (judge logits)", fontsize=9)
-        if ax is None:
-            # One legend above all panels of a figure of its own.
-            handles, labels = panels[0].get_legend_handles_labels()
-            panels[0].figure.legend(
-                handles, labels, loc="outside upper center", frameon=False, fontsize=8,
-                ncols=1 if canvas.is_narrow() else 2,
-            )  # fmt: skip
-        else:
-            panels[0].legend(frameon=False, fontsize=8)
-        return self._drawn(panels)
+            panel.set_ylabel("bias (judge logits)")
+        if ax is not None:
+            panels[0].legend()
+            return panels
+        # One legend above all panels of a figure of its own.
+        figure, ncols = panels[0].figure, 1 if canvas.is_narrow() else 2
+        handles = panels[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper center", ncols=ncols)
+        return panels
 
 
 @dataclass(eq=False, repr=False)
-class ItemDeviationDisplay(canvas.ResultDisplay):
+class ItemDeviationDisplay(canvas.Display):
     """Item effects: how much each judge overrates each model, given score and features.
 
     A dot is an item effect, and the line through it is its interval. Item effects that
@@ -210,7 +194,7 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
 
     @classmethod
     def from_result(
-        cls, result: AnchorResult, level: float = 0.95, *, ax: canvas.AxesGiven = None
+        cls, result: AnchorResult, level: float = 0.95, *, ax: Any = None
     ) -> Self:
         """Draw the item effects of a result.
 
@@ -247,18 +231,8 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         is_new = leaderboard["is_new"].to_numpy()[has_effects]
         return cls(deviations, models, is_new, level).plot(ax)
 
-    def plot(self, ax: canvas.AxesGiven = None) -> Self:
-        """Draw a panel for each judge, with a row for each model.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib Axes, optional
-            Axes to draw on, one for each judge; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Any) -> Any:
+        """Draw a panel for each judge, with a row for each model."""
         # Matrices of shape (n_models, n_judges), NaN where a judge has no item effect.
         wide = self.deviations.unstack("judge").reindex(pd.Index(self.models))
         value, error = wide["deviation"], wide["standard_error"]
@@ -267,7 +241,7 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         p = 2.0 * ndtr(-np.abs(np.nan_to_num(z.to_numpy())))
         proven = (holm_adjust(p.ravel()) < 1.0 - self.level).reshape(p.shape)
         largest = z.abs().max().sort_values(ascending=False, kind="stable")
-        order = self.deviations.index.get_level_values("judge").unique()
+        order = self.deviations.index.unique("judge")
         judges = [name for name in order if name in largest.index[:MOST_WITH_EFFECTS]]
         columns = min(len(judges), 3)
         panels = canvas.panels(
@@ -279,14 +253,11 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
         at = np.arange(len(self.models))
         names = canvas.shorten(judges, 14 if columns > 1 else None)
         for number, (panel, judge) in enumerate(zip(panels, judges, strict=True)):
-            is_proven = proven[:, wide["deviation"].columns.get_loc(judge)]
+            x, xerr = value[judge], half[judge]
+            is_proven = proven[:, value.columns.get_loc(judge)]
             panel.axvline(0.0, color="0.5", linewidth=0.9, zorder=0)
             for rows, color in ((~is_proven, "0.62"), (is_proven, canvas.NEW)):
-                shown = rows & np.isfinite(value[judge].to_numpy())
-                canvas.dots(
-                    panel, value[judge][shown], at[shown], xerr=half[judge][shown],
-                    color=color,
-                )  # fmt: skip
+                canvas.dots(panel, x, at, rows & np.isfinite(x), xerr, color=color)
             canvas.name_axis(panel, self.models, self.is_new)
             if number % columns:
                 panel.set_yticklabels([])
@@ -294,12 +265,10 @@ class ItemDeviationDisplay(canvas.ResultDisplay):
             panel.locator_params(axis="x", nbins=3)
             panel.tick_params(axis="x", labelsize=8)
             panel.set_title(names[number], fontsize=8)
-        more = len(order) - len(judges)
-        label = f"judge logits, with {100 * self.level:.6g} % intervals"
-        if more:
-            label += f" ({more} more judges are not shown)"
+        label = f"judge logits, with {self._level} intervals"
+        if len(order) > len(judges):
+            label += f" ({len(order) - len(judges)} more judges are not shown)"
         if ax is None:
-            panels[0].figure.supxlabel(
-                f"underrated by the judge  ←   →  overrated\n{label}", fontsize=8.5
-            )
-        return self._drawn(panels)
+            sides = "underrated by the judge  ←   →  overrated"
+            panels[0].figure.supxlabel(f"{sides}\n{label}", fontsize=8.5)
+        return panels

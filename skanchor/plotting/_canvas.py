@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    AxesGiven = Axes | Sequence[Axes] | NDArray[Any] | None
-
 OLD, NEW, FAINT = "0.45", "#08306b", "0.85"
 """Colours of historical and of new models, and of lines of reference."""
 
@@ -33,29 +31,29 @@ NARROW = 5.0
 """Width in inches below which panels with names lie below each other, and names are cut
 short. Figures are as wide as matplotlib's setting ``figure.figsize`` says."""
 
+_STYLE: Any = {
+    **dict.fromkeys(["axes.spines.top", "axes.spines.right", "legend.frameon"], False),
+    **dict.fromkeys(["axes.labelsize", "axes.titlesize"], 9),
+    "legend.fontsize": 8,
+}
+
 
 class Display:
     """What a fit, or its result, looks like, in scikit-learn's manner.
 
     Attributes
     ----------
+    level : float
+        Level of intervals.
     ax_ : matplotlib Axes, or ndarray of them
         The axes.
     figure_ : matplotlib Figure
         Their figure.
     """
 
+    level: float
     ax_: Any
     figure_: Figure | SubFigure
-
-    def _drawn(self, ax: Any) -> Self:
-        """Store axes and figure."""
-        self.ax_, self.figure_ = ax, np.ravel(ax)[0].figure
-        return self
-
-
-class ResultDisplay(Display):
-    """A display of a result with intervals, which a fitted estimator has."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, *args: Any, **more: Any) -> Self:
@@ -74,30 +72,18 @@ class ResultDisplay(Display):
             The display, drawn.
         """
         check_is_fitted(require(estimator, RankingEstimator))
-        made: Any = cls
-        drawn: Self = made.from_result(estimator.result_, *args, **more)
-        return drawn
-
-
-class TableDisplay(Display):
-    """A display of a table that ``from_estimator`` computes."""
+        return cls.from_result(estimator.result_, *args, **more)
 
     @classmethod
-    def from_result(
-        cls, result: Any, level: float = 0.95, *, ax: Any = None, **more: Any
-    ) -> Self:
+    def from_result(cls, result: Any, *args: Any, **more: Any) -> Self:
         """Draw a table such as another display of this kind holds.
 
         Parameters
         ----------
         result : DataFrame
             The first parameter of the class.
-        level : float, default=0.95
-            Level of intervals.
-        ax : matplotlib Axes, or sequence of them, optional
-            Axes to draw on; None makes a figure.
-        **more : object
-            Further parameters of the class.
+        *args, **more : object
+            Further parameters of the class, such as ``level``, and ``ax`` to draw on.
 
         Returns
         -------
@@ -105,8 +91,35 @@ class TableDisplay(Display):
             The display, drawn.
         """
         made: Any = cls
-        drawn: Self = made(result, level=level, **more).plot(ax)
+        ax = more.pop("ax", None)
+        drawn: Self = made(result, *args, **more).plot(ax)
         return drawn
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on a new figure, or on axes of your own.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or sequence of them, optional
+            Axes to draw on, as many as the display has; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        with pyplot().rc_context(_STYLE):
+            self.ax_ = self._draw(ax)
+        self.figure_ = np.ravel(self.ax_)[0].figure
+        return self
+
+    def _draw(self, ax: Any) -> Any:
+        """Draw, and return the axes."""
+        raise NotImplementedError
+
+    @property
+    def _level(self) -> str:
+        """The level as text."""
+        return f"{100 * self.level:.6g} %"
 
 
 def pyplot() -> Any:
@@ -136,7 +149,7 @@ def arms(table: pd.DataFrame, middle: str = "score") -> NDArray[np.float64]:
 
 
 def panels(
-    n: int, ax: AxesGiven = None, n_rows: float = 10, n_columns: int = 1, **more: Any
+    n: int, ax: Any = None, n_rows: float = 10, n_columns: int = 1, **more: Any
 ) -> NDArray[Any]:
     """Return the given axes, or those of a new figure.
 
@@ -159,22 +172,20 @@ def panels(
         Matplotlib Axes, row by row.
     """
     if ax is not None:
-        axes_given: NDArray[Any] = np.asarray(ax, dtype=object).ravel()
-        if len(axes_given) != n:
-            raise ValueError(f"This display needs {n} axes, got {len(axes_given)}.")
-        return axes_given
+        axes: NDArray[Any] = np.asarray(ax, dtype=object).ravel()
+        if len(axes) != n:
+            raise ValueError(f"This display needs {n} axes, got {len(axes)}.")
+        return axes
     plt = pyplot()
     lines = -(-n // n_columns)  # rounded up
-    height = lines * (MARGIN + ROW * n_rows)
-    size = (plt.rcParams["figure.figsize"][0], height)
+    size = (plt.rcParams["figure.figsize"][0], lines * (MARGIN + ROW * n_rows))
     figure, axes = plt.subplots(
         lines, n_columns, figsize=size, layout="constrained", squeeze=False, **more
     )
-    flat: NDArray[Any] = axes.ravel()
     # The last line of panels may be incomplete.
-    for unused in flat[n:]:
+    for unused in axes.ravel()[n:]:
         figure.delaxes(unused)
-    return flat[:n]
+    return axes.ravel()[:n]
 
 
 def shorten(labels: Sequence[Hashable], longest: int | None = None) -> list[str]:
@@ -188,12 +199,12 @@ def shorten(labels: Sequence[Hashable], longest: int | None = None) -> list[str]
         name if len(name) <= longest else f"{name[: longest - end - 1]}…{name[-end:]}"
         for name in whole
     ]
-    names = [
-        name if short.count(cut) > 1 else cut
-        for name, cut in zip(whole, short, strict=True)
-    ]
+    names = zip(whole, short, strict=True)
     # Matplotlib reads text between two dollar signs as a formula.
-    return [name.replace("$", r"\$") for name in names]
+    return [
+        (name if short.count(cut) > 1 else cut).replace("$", r"\$")
+        for name, cut in names
+    ]
 
 
 def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
@@ -208,42 +219,38 @@ def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
         # A tall figure has its scale on top, too, so that no reader must scroll down.
         ax.tick_params(axis="x", top=True, labeltop=True)
     if is_new is not None:
-        for text, new in zip(ax.get_yticklabels(), is_new, strict=True):
-            if new:
-                text.set_fontweight("bold")
+        for row in np.flatnonzero(is_new):
+            ax.get_yticklabels()[row].set_fontweight("bold")
 
 
-def dots(ax: Axes, x: Any, y: Any, **more: Any) -> None:
-    """Draw estimates as marks, with their intervals as lines through them."""
+def dots(
+    ax: Axes, x: Any, y: Any, rows: Any, xerr: Any = None, yerr: Any = None, **more: Any
+) -> None:
+    """Draw the estimates of some rows as marks, with intervals as lines through them.
+
+    ``xerr`` and ``yerr`` are those of matplotlib, for all rows.
+    """
     look: Any = {"marker": "o", "color": NEW, "markersize": 4.5, "elinewidth": 1.3}
-    ax.errorbar(x, y, linestyle="none", **(look | more))
+    for name, error in (("xerr", xerr), ("yerr", yerr)):
+        if error is not None:
+            look[name] = np.asarray(error)[..., rows]
+    if np.any(rows):
+        look |= {"linestyle": "none"} | more
+        ax.errorbar(np.asarray(x)[rows], np.asarray(y)[rows], **look)
 
 
-def dots_of_kinds(
-    ax: Axes, kinds: Iterable[tuple[Any, dict[str, Any]]], x: Any, y: Any, **errors: Any
-) -> None:
-    """Draw estimates, those of each kind of rows in a look of their own."""
-    for rows, look in kinds:
-        if rows.any():
-            arms = {name: error[..., rows] for name, error in errors.items()}
-            dots(ax, x[rows], y[rows], **arms, **look)
+def not_determined(ax: Axes, table: pd.DataFrame, rows: Any, digits: int = 2) -> None:
+    """Write what is known in some rows, where an estimate would be drawn.
 
-
-def not_determined(
-    ax: Axes, rows: Iterable[int], limits: pd.DataFrame, digits: int = 2
-) -> None:
-    """Write what is known in these rows, where an estimate would be drawn.
-
-    ``limits`` has ``low`` and ``high``, one of which is finite for a model that won, or
+    ``table`` has ``low`` and ``high``, one of which is finite for a model that won, or
     lost, all its rows.
     """
-    ends = zip(rows, limits["low"], limits["high"], strict=True)
-    for row, low, high in ends:
+    for row in np.flatnonzero(rows):
         text = "not determined"
-        if np.isfinite(low):
-            text = f"above {low:.{digits}f}"
-        elif np.isfinite(high):
-            text = f"below {high:.{digits}f}"
+        for side, end in (("above", "low"), ("below", "high")):
+            limit = table[end].iloc[row]
+            if np.isfinite(limit):
+                text = f"{side} {limit:.{digits}f}"
         note(ax, text, (0.5, row), ("axes fraction", "data"))
 
 
@@ -255,6 +262,7 @@ def note(
     ax.annotate(text, position, xycoords=coordinates, color="0.4", **look)
 
 
+# ------------------------------------------------------------------------ refusals
 def require(value: Any, kind: type) -> Any:
     """Return a value of a kind, or raise and say what the display needs."""
     if not isinstance(value, kind):

@@ -35,7 +35,7 @@ _WAYS = (
 
 
 @dataclass(eq=False, repr=False)
-class LeftOutDisplay(canvas.TableDisplay):
+class LeftOutDisplay(canvas.Display):
     """Score of each model treated as new, against its score from people's votes.
 
     Open marks with names are models whose two scores differ by more than both standard
@@ -82,7 +82,7 @@ class LeftOutDisplay(canvas.TableDisplay):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | str | None = "auto",
         level: float = 0.95,
-        ax: Axes | None = None,
+        ax: Any = None,
     ) -> Self:
         """Treat each historical model in turn as if it were new, and draw the scores.
 
@@ -108,18 +108,8 @@ class LeftOutDisplay(canvas.TableDisplay):
         )
         return cls(table, level).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw both scores of each model with their intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Any) -> Any:
+        """Draw both scores of each model with their intervals."""
         missing = [name for name in _COLUMNS if name not in self.table]
         if missing:
             raise ValueError(
@@ -129,51 +119,50 @@ class LeftOutDisplay(canvas.TableDisplay):
         # Models without a finite interval are not drawn.
         table = self.table[np.isfinite(self.table["high"] - self.table["low"])]
         (ax,) = canvas.panels(1, ax, n_rows=16)
-        z = ndtri(0.5 + self.level / 2.0)
         # The diagonal, where both scores are equal.
         middle = (table["score"].mean(),) * 2
         ax.axline(middle, slope=1.0, color=canvas.OLD, linestyle="--", linewidth=1)
-        good = table["compatible"].astype(bool)
-        look = {"ecolor": "0.6", "label": "compatible with people"}
-        hollow = {"markerfacecolor": "white", "label": "not compatible"}
-        canvas.dots_of_kinds(
-            ax,
-            [(good, look), (~good, look | hollow)],
-            table["true_score"],
-            table["score"],
-            xerr=z * table["true_error"].to_numpy(),
-            yerr=canvas.arms(table),
-        )
+        good = table["compatible"].to_numpy(dtype=bool)
+        for rows, label, color in (
+            (good, "compatible with people", canvas.NEW),
+            (~good, "not compatible", "white"),
+        ):
+            canvas.dots(
+                ax,
+                table["true_score"],
+                table["score"],
+                rows,
+                ndtri(0.5 + self.level / 2.0) * table["true_error"],
+                canvas.arms(table),
+                **{"ecolor": "0.6", "label": label, "markerfacecolor": color},
+            )
         ax.margins(y=0.08)
-        self._name(ax, table if len(table) <= MOST_NAMES else table[~good])
+        self._add_names(ax, table if len(table) <= MOST_NAMES else table[~good])
         ax.set_xlabel("score by the model's own votes (logits)")
         ax.set_ylabel("score without them (logits)")
-        ax.spines[["top", "right"]].set_visible(False)
         ax.set_title(
             f"{good.sum()} of {len(table)} compatible within both errors "
-            f"({100 * self.level:.6g} % expected)",
-            fontsize=9,
+            f"({self._level} expected)"
         )
-        ax.legend(frameon=False, fontsize=8, loc="lower right")
-        return self._drawn(ax)
+        ax.legend(loc="lower right")
+        return ax
 
-    def _name(self, ax: Axes, table: pd.DataFrame) -> None:
+    def _add_names(self, ax: Axes, table: pd.DataFrame) -> None:
         """Write the names of the `MOST_NAMES` models farthest from the diagonal."""
-        distance = table["score"] - table["true_score"]
-        shown = table.loc[distance.abs().nlargest(MOST_NAMES).index]
+        distance = (table["score"] - table["true_score"]).abs()
+        shown = table.loc[distance.nlargest(MOST_NAMES).index]
         names = canvas.shorten(shown.index.tolist())
         points = shown[["true_score", "score"]].to_numpy(dtype=float)
         for name, (x, y) in zip(names, points, strict=True):
             # Away from the diagonal there is room.
-            side, align = (-1, "right") if y > x else (1, "left")
-            ax.annotate(
-                name, (x, y), (6 * side, -5 * side), textcoords="offset points",
-                ha=align, va="bottom" if y > x else "top", fontsize=7.5,
-            )  # fmt: skip
+            side, ha, va = (-1, "right", "bottom") if y > x else (1, "left", "top")
+            look: Any = {"ha": ha, "va": va, "fontsize": 7.5}
+            offset: Any = {"xytext": (6 * side, -5 * side), "xycoords": "data"}
+            ax.annotate(name, (x, y), **offset, textcoords="offset points", **look)
 
 
 @dataclass(eq=False, repr=False)
-class CostDisplay(canvas.TableDisplay):
+class CostDisplay(canvas.Display):
     """Half width of a new model's interval against what is spent on further rows.
 
     A dotted line is the smallest half width that any number of verdicts can reach.
@@ -223,7 +212,7 @@ class CostDisplay(canvas.TableDisplay):
         model: Hashable | None = None,
         level: float = 0.95,
         *,
-        ax: Axes | None = None,
+        ax: Any = None,
     ) -> Self:
         """Draw the half widths of a fitted pipeline.
 
@@ -266,18 +255,8 @@ class CostDisplay(canvas.TableDisplay):
         limit = float(limits["verdicts"].iloc[0])
         return cls(table, limit, model, level).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw a line for each way to spend.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Any) -> Any:
+        """Draw a line for each way to spend."""
         (ax,) = canvas.panels(1, ax, n_rows=9)
         spent = self.table.index.to_numpy(dtype=float)
         for name, label, color, style in _WAYS:
@@ -286,23 +265,15 @@ class CostDisplay(canvas.TableDisplay):
                 ax.plot(spent, half, style, color=color, linewidth=1.4, label=label)
         top = float(np.nanmax(self.table.to_numpy()))
         if self.limit > 0.02 * top:
-            ax.axhline(
-                self.limit, color="0.4", linestyle=":", linewidth=1.2,
-                label="verdicts without end",
-            )  # fmt: skip
+            look: Any = {"color": "0.4", "linestyle": ":", "linewidth": 1.2}
+            ax.axhline(self.limit, label="verdicts without end", **look)
         ax.set_xlim(0.0, spent[-1])
         ax.set_ylim(0.0, 1.08 * top)
         ax.grid(axis="y", color=canvas.FAINT, linewidth=0.6)
         ax.set_axisbelow(True)
-        ax.spines[["top", "right"]].set_visible(False)
         (name,) = canvas.shorten([self.model])
-        ax.set_xlabel("cost of further rows", fontsize=9)
-        ax.set_ylabel(
-            f"half width for {name}\n(logits, {100 * self.level:.6g} %)", fontsize=9
-        )
+        ax.set_xlabel("cost of further rows")
+        ax.set_ylabel(f"half width for {name}\n(logits, {self._level})")
         # Above the axes, from the right, where it hides nothing.
-        ax.legend(
-            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False,
-            fontsize=8,
-        )  # fmt: skip
-        return self._drawn(ax)
+        ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+        return ax

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from skanchor._sample.sample import Sample
 from skanchor.pipeline import AnchorPipeline
 from skanchor.plotting import _canvas as canvas
 
+_COLUMNS = ("sensitivity", "sensitivity_error", "position_effect", "position_error")
 # Column, label of the axis, and neutral value of each panel.
 _PANELS = (
     ("sensitivity", "sensitivity\n(1: as sharp as people)", 1.0),
@@ -29,7 +30,7 @@ _LONGEST = 26
 
 
 @dataclass(eq=False, repr=False)
-class JudgeDisplay(canvas.TableDisplay):
+class JudgeDisplay(canvas.Display):
     """Sensitivity and position effect of every judge, with intervals.
 
     Parameters
@@ -69,7 +70,7 @@ class JudgeDisplay(canvas.TableDisplay):
         estimator: AnchorPipeline,
         level: float = 0.95,
         *,
-        ax: canvas.AxesGiven = None,
+        ax: Any = None,
     ) -> Self:
         """Draw the judges of a fitted pipeline.
 
@@ -88,33 +89,19 @@ class JudgeDisplay(canvas.TableDisplay):
             The display, drawn.
         """
         pipeline = canvas.check_pipeline(estimator)
-        sample, calibrator = pipeline._sample, pipeline.calibrator_
         table = pipeline.summary().sort_values("sensitivity", ascending=False)
-        if "sensitivity_error" not in table:
-            # The plug-in alone (debiaser="passthrough") has no standard errors.
-            table["sensitivity_error"] = np.nan
-        errors = judge_errors(sample, calibrator)
+        errors = judge_errors(pipeline._sample, pipeline.calibrator_)
         has_position = table["has_position_effect"]
         table["position_error"] = [
             np.sqrt(errors[judge][1, 1]) if has else np.nan
             for judge, has in has_position.items()
         ]
         table.loc[~has_position, "position_effect"] = np.nan
-        columns = ["sensitivity", "sensitivity_error", "position_effect"]
-        return cls(table[[*columns, "position_error"]], level).plot(ax)
+        # The plug-in alone (debiaser="passthrough") has no standard errors.
+        return cls(table.reindex(columns=_COLUMNS), level).plot(ax)
 
-    def plot(self, ax: canvas.AxesGiven = None) -> Self:
-        """Draw both panels, one row for each judge.
-
-        Parameters
-        ----------
-        ax : sequence of two matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Any) -> Any:
+        """Draw both panels, one row for each judge."""
         table = self.judges
         columns = 1 if canvas.is_narrow() else 2
         panels = canvas.panels(2, ax, n_rows=max(len(table), 4), n_columns=columns)
@@ -124,15 +111,15 @@ class JudgeDisplay(canvas.TableDisplay):
             error = table[f"{name.split('_')[0]}_error"]
             panel.axvline(neutral, color=canvas.FAINT, zorder=0)
             xerr = z * error.where(np.isfinite(error), 0.0)
-            canvas.dots(panel, table[name], at, xerr=xerr)
+            canvas.dots(panel, table[name], at, at >= 0, xerr)
             canvas.name_axis(panel, table.index.tolist())
-            panel.set_xlabel(label, fontsize=9)
+            panel.set_xlabel(label)
         if ax is not None or columns == 2:
             # Side by side, both panels have the same rows: names at one are enough.
             panels[1].set_yticklabels([])
         if table["position_effect"].isna().all():
             canvas.note(panels[1], "no position effect was fitted", (0.5, 0.5))
-        return self._drawn(panels)
+        return panels
 
 
 def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.DataFrame:
@@ -166,22 +153,25 @@ def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.Da
     # y its outcome.
     y = np.where(eta >= 0, sample.y[rows], 1.0 - sample.y[rows])
     p, weight = expit(np.abs(eta)), sample.weight[rows]
-    order = np.argsort(p, kind="stable")
-    tables = []
     # At least five rows in a bin; the sizes of bins differ by one row at most.
-    for part in np.array_split(order, min(n_bins, max(len(order) // 5, 1))):
-        if len(part):
-            w = weight[part] / weight[part].sum()
-            mean = w @ y[part]
-            # Sandwich error of a weighted mean: sqrt(sum w^2 (y - mean)^2), sum w = 1.
-            error = np.sqrt((w**2) @ (y[part] - mean) ** 2)
-            tables.append((w @ p[part], mean, error, len(part)))
-    columns = ["predicted", "observed", "standard_error", "rows"]
-    return pd.DataFrame(tables, columns=columns).rename_axis("bin")
+    n_bins = min(n_bins, max(len(p) // 5, 1))
+    bins = np.empty(len(p), dtype=np.intp)
+    bins[np.argsort(p, kind="stable")] = np.arange(len(p)) * n_bins // max(len(p), 1)
+    weight = weight / np.bincount(bins, weight)[bins]
+    observed = np.bincount(bins, weight * y)
+    # Sandwich error of a weighted mean: sqrt(sum w^2 (y - mean)^2), sum w = 1.
+    squares = np.bincount(bins, (weight * (y - observed[bins])) ** 2)
+    table = {
+        "predicted": np.bincount(bins, weight * p),
+        "observed": observed,
+        "standard_error": np.sqrt(squares),
+        "rows": np.bincount(bins),
+    }
+    return pd.DataFrame(table).rename_axis("bin")
 
 
 @dataclass(eq=False, repr=False)
-class JudgeCalibrationDisplay(canvas.TableDisplay):
+class JudgeCalibrationDisplay(canvas.Display):
     """Observed against predicted shares of each judge's verdicts.
 
     Parameters
@@ -221,7 +211,7 @@ class JudgeCalibrationDisplay(canvas.TableDisplay):
         *,
         n_bins: int = 8,
         level: float = 0.95,
-        ax: canvas.AxesGiven = None,
+        ax: Any = None,
     ) -> Self:
         """Draw the calibration of a fitted pipeline's judges, on the rows of the fit.
 
@@ -249,40 +239,27 @@ class JudgeCalibrationDisplay(canvas.TableDisplay):
         tables = {judge: judge_calibration(sample, judge, n_bins) for judge in chosen}
         return cls(pd.concat(tables, names=["judge"]), level).plot(ax)
 
-    def plot(self, ax: canvas.AxesGiven = None) -> Self:
-        """Draw observed against predicted shares, on the axes of each judge.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib Axes, optional
-            Axes to draw on, one for each judge; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
-        judges = self.calibration.index.get_level_values("judge").unique()
+    def _draw(self, ax: Any) -> Any:
+        """Draw observed against predicted shares, on the axes of each judge."""
+        judges = self.calibration.index.unique("judge").tolist()
         columns = min(len(judges), 2 if canvas.is_narrow() else 3)
         panels = canvas.panels(
             len(judges), ax, n_rows=6, n_columns=columns, sharey=True
         )
         z = ndtri(0.5 + self.level / 2.0)
-        for panel, judge, name in zip(
-            panels, judges, canvas.shorten(judges.tolist(), _LONGEST), strict=True
-        ):
+        names = canvas.shorten(judges, _LONGEST)
+        for panel, judge, name in zip(panels, judges, names, strict=True):
             part = self.calibration.loc[judge]
             # The diagonal of perfect calibration; oriented rows have p >= 1/2.
-            line = {"color": canvas.OLD, "linewidth": 1, "linestyle": "--"}
+            line: Any = {"color": canvas.OLD, "linewidth": 1, "linestyle": "--"}
             panel.axline((0.5, 0.5), slope=1.0, **line)
-            panel.plot(part["predicted"], part["observed"], color=canvas.NEW)
-            yerr = z * part["standard_error"]
-            canvas.dots(panel, part["predicted"], part["observed"], yerr=yerr)
+            look: Any = {"linestyle": "-", "yerr": z * part["standard_error"]}
+            canvas.dots(panel, part["predicted"], part["observed"], slice(None), **look)
             panel.set_title(name, fontsize=8 if len(name) > 18 else 9)
             panel.set_xlim(0.48, 1.02)
             panel.set_ylim(0.28, 1.04)
-            panel.spines[["top", "right"]].set_visible(False)
         for panel in panels[::columns]:
-            panel.set_ylabel("observed share", fontsize=9)
+            panel.set_ylabel("observed share")
         for panel in panels[-columns:]:
-            panel.set_xlabel("predicted", fontsize=9)
-        return self._drawn(panels)
+            panel.set_xlabel("predicted")
+        return panels

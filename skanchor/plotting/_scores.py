@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from skanchor.plotting import _canvas as canvas
+from skanchor.reports.tables import rank_sets
 from skanchor.results import RankingResult, Scale, strongest_first
 from skanchor.results.adjustment import is_significant
 
@@ -22,7 +23,7 @@ _FINE, _COARSE = (0.2, 0.35, 0.5, 0.65, 0.8), (0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 
 
 
 @dataclass(eq=False, repr=False)
-class LeaderboardDisplay(canvas.ResultDisplay):
+class LeaderboardDisplay(canvas.Display):
     """Score, interval and rank set of every model, best on top.
 
     Rank sets stand on the right. With probability `level` all of them hold the true
@@ -67,7 +68,7 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         *,
         scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        ax: Axes | None = None,
+        ax: Any = None,
     ) -> Self:
         """Draw the leaderboard of a result.
 
@@ -87,60 +88,40 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         LeaderboardDisplay
             The display, drawn.
         """
-        result = canvas.require(result, RankingResult)
-        table = result.leaderboard(level, scale, anchor)
+        table = canvas.require(result, RankingResult).leaderboard(level, scale, anchor)
         return cls(table, level, Scale.of(scale, anchor)).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw scores with intervals, one row for each model.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Any) -> Any:
+        """Draw scores with intervals, one row for each model."""
         board = self.board
         (ax,) = canvas.panels(1, ax, n_rows=len(board))
         has_error = np.isfinite(board["standard_error"].to_numpy())
         is_new = board["is_new"].to_numpy()
-        at = np.arange(len(board))
         # Mean score of the historical models, or score of the anchor.
         ax.axvline(self.scale.value, color=canvas.FAINT, zorder=0)
-        kinds = [
-            (has_error & ~is_new, {"label": "historical", "color": canvas.OLD}),
-            (has_error & is_new, {"label": "new", "marker": "D"}),
-        ]
-        canvas.dots_of_kinds(ax, kinds, board["score"], at, xerr=canvas.arms(board))
-        canvas.not_determined(ax, at[~has_error], board[~has_error], self.scale.digits)
+        x, at, xerr = board["score"], np.arange(len(board)), canvas.arms(board)
+        old: Any = {"label": "historical", "color": canvas.OLD}
+        canvas.dots(ax, x, at, has_error & ~is_new, xerr, **old)
+        canvas.dots(ax, x, at, has_error & is_new, xerr, label="new", marker="D")
+        canvas.not_determined(ax, board, ~has_error, self.scale.digits)
         canvas.name_axis(ax, board.index.tolist(), is_new)
-        self._write_rank_sets(ax)
-        unit = "logits" if self.scale.name == "logit" else "Elo points"
-        since = "" if self.scale.anchor is None else " from the anchor"
-        ax.set_xlabel(
-            f"score in {unit}{since}, with {100 * self.level:.6g} % intervals"
-        )
-        if is_new.any() and not is_new.all():
-            ax.legend(loc="lower right", frameon=False, fontsize=8)
-        return self._drawn(ax)
-
-    def _write_rank_sets(self, ax: Axes) -> None:
-        """Write the rank set of each model on the right side."""
-        ends = self.board[["rank_low", "rank_high"]].itertuples(index=False, name=None)
-        sets = [f"{low}" if low == high else f"{low}–{high}" for low, high in ends]
+        # Rank sets stand on the right.
         right = ax.secondary_yaxis("right")
         size = ax.get_yticklabels()[0].get_fontsize()
-        right.set_yticks(ax.get_yticks(), sets, fontsize=size)
+        right.set_yticks(ax.get_yticks(), rank_sets(board), fontsize=size)
         right.tick_params(length=0)
         right.spines["right"].set_visible(False)
-        right.set_ylabel(f"rank set (joint, {100 * self.level:.6g} %)", fontsize=8)
+        right.set_ylabel(f"rank set (joint, {self._level})", fontsize=8)
+        unit = "logits" if self.scale.name == "logit" else "Elo points"
+        since = "" if self.scale.anchor is None else " from the anchor"
+        ax.set_xlabel(f"score in {unit}{since}, with {self._level} intervals")
+        if is_new.any() and not is_new.all():
+            ax.legend(loc="lower right")
+        return ax
 
 
 @dataclass(eq=False, repr=False)
-class ContrastDisplay(canvas.ResultDisplay):
+class ContrastDisplay(canvas.Display):
     """Differences between a new model and every other, and win probabilities.
 
     Filled marks are differences that are significant, all of them jointly at ``level``.
@@ -196,7 +177,7 @@ class ContrastDisplay(canvas.ResultDisplay):
         level: float = 0.95,
         *,
         scale: Literal["logit", "elo"] = "logit",
-        ax: Axes | None = None,
+        ax: Any = None,
     ) -> Self:
         """Draw the contrasts of a result.
 
@@ -228,54 +209,40 @@ class ContrastDisplay(canvas.ResultDisplay):
                 f"{model!r} is no new model; they are {scores.index[:10].tolist()}."
             )
         Scale.of(scale)  # raises if the name is unknown, before any computation
-        contrasts = result.contrasts(level)
-        table = contrasts.xs(model, level="model")
-        is_new = dict(zip(result.models, result.is_new, strict=True))
-        table = table.assign(is_new=[is_new[other] for other in table.index])
-        return cls(strongest_first(table), model, level, scale).plot(ax)
+        contrasts: Any = result.contrasts(level).xs(model, level="model")
+        table = strongest_first(contrasts)
+        is_new = pd.Series(result.is_new, result.models)[table.index]
+        return cls(table.assign(is_new=is_new), model, level, scale).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw differences with intervals, one row for each opponent.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Any) -> Any:
+        """Draw differences with intervals, one row for each opponent."""
         per = Scale.of(self.scale).per_logit
         table = self.contrasts[["difference", "low", "high"]] * per
         (ax,) = canvas.panels(1, ax, n_rows=len(table) + 2)
-        at = np.arange(len(table))
         ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
+        x, at = table["difference"], np.arange(len(table))
         has_limits = np.isfinite(table[["low", "high"]].to_numpy()).all(axis=1)
-        hollow = {"marker": "D", "markerfacecolor": "white", "label": "not decided"}
-        kinds = [
-            (
-                has_limits & self.decided,
-                {"marker": "D", "label": "decided, all together"},
-            ),
-            (has_limits & ~self.decided, hollow),
-        ]
-        xerr = canvas.arms(table, "difference")
-        canvas.dots_of_kinds(ax, kinds, table["difference"], at, xerr=xerr)
-        canvas.not_determined(ax, at[~has_limits], table[~has_limits])
+        kinds = {
+            "decided, all together": (self.decided, canvas.NEW),
+            "not decided": (~self.decided, "white"),
+        }
+        for label, (rows, color) in kinds.items():
+            look: Any = {"marker": "D", "markerfacecolor": color, "label": label}
+            xerr = canvas.arms(table, "difference")
+            canvas.dots(ax, x, at, has_limits & rows, xerr, **look)
+        canvas.not_determined(ax, table, ~has_limits)
         canvas.name_axis(ax, table.index.tolist(), self.contrasts.get("is_new"))
         ax.tick_params(axis="x", top=False, labeltop=False)
         (name,) = canvas.shorten([self.model])
         unit = "logits" if per == 1.0 else "Elo points"
-        level = f"with {100 * self.level:.6g} % intervals"
-        ax.set_xlabel(f"{name} minus the other\n({unit}, {level})", fontsize=9)
-        self._chances(ax, per)
+        ax.set_xlabel(f"{name} minus the other\n({unit}, with {self._level} intervals)")
+        self._add_chances(ax, per)
         # The strongest opponents are on top, where differences are small or negative,
         # so the upper right corner is free.
-        ax.legend(frameon=False, fontsize=8, loc="upper right")
-        return self._drawn(ax)
+        ax.legend(loc="upper right")
+        return ax
 
-    def _chances(self, ax: Axes, per: float) -> None:
+    def _add_chances(self, ax: Axes, per: float) -> None:
         """Add an upper axis with the win probability, expit(difference in logits)."""
         # Both directions. The inverse is clipped: 0 and 1 would be infinite logits.
         top = ax.secondary_xaxis(
@@ -289,4 +256,4 @@ class ContrastDisplay(canvas.ResultDisplay):
         chances = _FINE if high - low < 4.0 else _COARSE
         shown = [chance for chance in chances if low <= logit(chance) <= high]
         top.set_xticks(shown, [f"{100 * p:g} %" for p in shown], fontsize=8)
-        top.set_xlabel("chance that people prefer it", fontsize=9)
+        top.set_xlabel("chance that people prefer it")

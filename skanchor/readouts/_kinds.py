@@ -83,7 +83,7 @@ class Kinds:
             codes += [(m, *pair) for pair in informed]
             units[m] = np.array(list(informed.values())).reshape(-1, size, size)
         source, model, opponent = np.array(codes, dtype=np.intp).reshape(-1, 3).T
-        return cls(fit, solution.information.at, source, model, opponent, units)
+        return cls(fit, solution.at, source, model, opponent, units)
 
     def __len__(self) -> int:
         return len(self.model)

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from skanchor._battles import HUMAN
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.riesz import Solution
+from skanchor._model.riesz import Information
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array, Indices
 from skanchor.readouts._kinds import Kinds
@@ -89,7 +89,7 @@ class Plan:
         Of the fit; people are the first source.
     fit : Fit
         Where the information was taken, with spans of zero: biases are part of rows.
-    solution : Solution
+    solution : Information
         The system of all rows, Q + R. A ridge of the biases counts with Q.
     rows : list of SourceRows
         Rows with a new model.
@@ -101,7 +101,7 @@ class Plan:
     models: list[Any]
     sources: list[Any]
     fit: Fit
-    solution: Solution
+    solution: Information
     rows: list[SourceRows]
     kinds: Kinds
 
@@ -148,7 +148,7 @@ class Plan:
                 gram += rows.information(rows.weight, self.fit.probabilities(rows))
                 opponent = np.where(rows.left == code, rows.right, rows.left)
                 number += np.bincount(opponent, rows.count, n)
-        at = self.solution.information.at
+        at = self.solution.at
         return self.fit.information([(source, gram)])[at[:, None], at], number
 
     # ------------------------------------------------------------- targets and weights
@@ -162,7 +162,7 @@ class Plan:
                     reported[whole.index(label), t] = sign
         # Models that were left out are in no target.
         coefficients = reported[[whole.index(label) for label in self.models]]
-        layout, at = self.solution.layout, self.solution.information.at
+        layout, at = self.solution.layout, self.solution.at
         prior, effects = np.zeros((layout.size, layout.size)), layout.item_effects
         prior[effects, effects] = self.fit.precision[effects, effects]
         vectors = np.asarray((layout.targets @ coefficients)[at])
@@ -179,7 +179,7 @@ class Plan:
 
     def weights(self, targets: Targets, more: Array | float = 0.0) -> Array:
         """Weights of targets, with further information added to the matrix."""
-        matrix = self.solution.information.matrix + more
+        matrix = self.solution.matrix + more
         return SymmetricSystem.of(matrix).solve(targets.vectors)
 
     def along(
@@ -208,7 +208,7 @@ class Plan:
         sizes, directions = np.linalg.eigh(unit)
         is_large = sizes > ROUNDING * sizes.max(initial=0.0)
         root = directions[:, is_large] * np.sqrt(sizes[is_large])
-        system = SymmetricSystem.of(self.solution.information.matrix + more + unit)
+        system = SymmetricSystem.of(self.solution.matrix + more + unit)
         one, of_root = system.solve(targets.vectors), system.solve(root)
         values, vectors = np.linalg.eigh(root.T @ of_root)
         # Directions in which a row says nothing, but for rounding.

@@ -18,7 +18,7 @@ import pandas as pd
 
 from skanchor._battles.labels import is_in
 from skanchor._model.influence import influence_of, residuals
-from skanchor._model.riesz import Solution
+from skanchor._model.riesz import Information
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array, Indices
@@ -49,7 +49,7 @@ class Solved:
 
     Attributes
     ----------
-    solution : Solution
+    solution : Information
         The system without them.
     rows : list of SourceRows
         All rows; those that are gone have no weight.
@@ -61,7 +61,7 @@ class Solved:
         Covariance of the scores by sampling, and by item effects.
     """
 
-    solution: Solution
+    solution: Information
     rows: list[SourceRows]
     gone: Indices
     total: Array
@@ -192,7 +192,7 @@ class Dropping:
         riesz, items = fitted.debiaser.solution_, fitted.items
         stays = ~np.isin(self.unit, gone)
         rows = [replace(one, weight=one.weight * stays[one.rows]) for one in self._rows]
-        solution = Solution.of(riesz.fit, rows, riesz.prior)
+        solution = Information.of_rows(riesz.fit, rows, riesz.prior)
         influence = influence_of(solution.weights, rows, 0)
         total = influence.total + solution.weights.prior_score
         inflation = 1.0 if items is None else items.inflation
@@ -207,7 +207,7 @@ class Dropping:
             return None
         # Models that were left out have no part in the changes.
         positions = np.flatnonzero(np.isin(result.models, self.sample.X.models))
-        estimates, of_items = result.estimates.copy(), result.item_covariances
+        estimates = result.estimates.copy()
         estimates[:, positions] += solved.total - base.total
         change = np.zeros((2, len(result.models), len(result.models)))
         change[:, positions[:, None], positions] = solved.parts - base.parts
@@ -219,7 +219,7 @@ class Dropping:
             result,
             estimates=estimates,
             covariances=result.covariances + change.sum(axis=0),
-            item_covariances=None if of_items is None else of_items + change[1],
+            item_covariances=result.item_covariances + change[1],
         )
 
     def effects(self, solved: Solved, model: Any, opponent: Any) -> tuple[Array, Array]:

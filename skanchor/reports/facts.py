@@ -104,11 +104,6 @@ class Facts:
         chances = self.result.prob_best().reindex(models)
         return chances.rename_axis("model").to_frame("probability")
 
-    @property
-    def rank_sets(self) -> pd.DataFrame:
-        """Rank of each new model among the historical ones, and its set."""
-        return self.result.rank_sets(self.level).rename_axis("model")
-
     @cached_property
     def contrasts(self) -> pd.DataFrame:
         """By new model and opponent, differences on the scale and chances to win."""
@@ -135,18 +130,7 @@ class Facts:
             for name, result in self.result.by_context.items()
         }
 
-    @property
-    def undetermined(self) -> list[Any]:
-        """Models without a determined score."""
-        return self.result.models[~self.result.determined].tolist()
-
     # ------------------------------------------------------- what a model rests on
-    @property
-    def variance(self) -> pd.DataFrame | None:
-        """By new model, the parts of its variance; None for methods without."""
-        table = getattr(self.result, "variance", None)
-        return None if table is None else table.rename_axis("model")
-
     @cached_property
     def favours(self) -> pd.DataFrame | None:
         """How large a favour undoes each statement; None where it is not known."""
@@ -165,7 +149,7 @@ class Facts:
         except BattlesError:
             return None
 
-    @cached_property
+    @property
     def diagnostics(self) -> Any:
         """Diagnostics of the fit; None for methods without."""
         return getattr(self.result, "diagnostics", None)
@@ -173,7 +157,7 @@ class Facts:
     @property
     def check(self) -> Any:
         """The tests of the intervals, where they were made."""
-        return None if self.diagnostics is None else self.diagnostics.check
+        return getattr(self.diagnostics, "check", None)
 
     # --------------------------------------------------------------- what was done
     @cached_property
@@ -205,14 +189,14 @@ class Facts:
     @cached_property
     def item_effects(self) -> dict[str, Any] | None:
         """Whether intervals allow for item effects, why, and the test's p-value."""
-        if self.pipeline is not None:
-            choice = self.pipeline._inference.choice
-            decided = choice.item_effects, choice.reason, choice.p_value
-        elif self.is_placed:
-            decided = self.fitted.item_effects_, "as the history was fitted", math.nan
-        else:
+        if self.is_placed:
+            reported, reason = self.fitted.item_effects_, "as the history was fitted"
+            return {"reported": reported, "reason": reason, "p_value": math.nan}
+        if self.pipeline is None:
             return None
-        return dict(zip(("reported", "reason", "p_value"), decided, strict=True))
+        choice = self.pipeline._inference.choice
+        decided = {"reported": choice.item_effects, "reason": choice.reason}
+        return {**decided, "p_value": choice.p_value}
 
     @cached_property
     def warnings(self) -> list[Warning]:

@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from skanchor.reports.facts import Facts
-from skanchor.reports.sentences import answer, cautions, check_record
-from skanchor.reports.views import tables_of
-from skanchor.reports.wording import environment, template_source, words
+from skanchor.reports.sentences import (
+    answer,
+    cautions,
+    check_record,
+    environment,
+    template_source,
+    words,
+)
+from skanchor.reports.tables import tables_of
 
 if TYPE_CHECKING:
     import os
@@ -120,7 +126,6 @@ def render_page(facts: Facts) -> str:
             drawings=_drawings(facts),
             script=script,
             script_hash=base64.b64encode(digest).decode(),
-            style=template_source("report.css"),
         )
     )
     return page

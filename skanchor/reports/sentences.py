@@ -1,23 +1,27 @@
 """What a report says in sentences: the answer, what to distrust, what to do next.
 
-Here the numbers of a sentence are chosen and its case is decided. The words are in
-``templates/answer.jinja`` and ``templates/sentences.jinja``.
+Here the numbers of a sentence are chosen and its case is decided. The words are in the
+folder ``templates``: ``answer.jinja`` and ``sentences.jinja``.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from scipy.special import expit
 
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.readouts import breakdown_sentences
-from skanchor.reports.tables import label, percent
-from skanchor.reports.wording import say, words
+from skanchor.reports.tables import joined, label, percent, text_of
 from skanchor.warning_log import in_short
 
 if TYPE_CHECKING:
@@ -39,31 +43,95 @@ FEWEST, PLENTY = 5, 20
 """With fewer models a good result says nothing, or only gross faults show."""
 
 
+# -------------------------------------------------------------------------- templates
+@cache
+def template_source(name: str) -> str:
+    """Text of a file of the folder ``templates``."""
+    return (files("skanchor.reports") / "templates" / name).read_text("utf-8")
+
+
+@cache
+def environment() -> Environment:
+    """The templates, those of pages with all text escaped."""
+    made = Environment(
+        loader=FunctionLoader(template_source),
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "cell": text_of,
+        "chance": _chance,
+        "joined": joined,
+        "label": label,
+        "labels": lambda names: [label(name) for name in names],
+        "ordinal": _ordinal,
+        "p": lambda p: "p < 0.001" if p < 0.001 else f"p = {p:.2g}",
+        "percent": percent,
+        "wrap": _wrap,
+    }
+    return made
+
+
+@cache
+def words(template: str = "sentences.jinja") -> Any:
+    """Macros of a template, and advice by kind of finding."""
+    # A page must not import these: what a macro returns there counts as escaped.
+    return environment().get_template(template).module
+
+
+def say(macro: str, *values: Any, template: str = "sentences.jinja") -> list[str]:
+    """Paragraphs of a macro, each on one line; names keep their blanks."""
+    text = getattr(words(template), macro)(*values)
+    paragraphs = re.split(r"\n[ \t]*\n", text)
+    lines = [re.sub(r"\s*\n\s*", " ", one).strip() for one in paragraphs]
+    return list(filter(None, lines))
+
+
+def _chance(share: float) -> str:
+    """A chance in percent, never shown as 0 or 100 %."""
+    if 0.01 <= share <= 0.99:
+        return f"{100 * share:.0f} %"
+    return "under 1 %" if share < 0.01 else "over 99 %"
+
+
+def _ordinal(n: int) -> str:
+    # 11th, 12th and 13th, but 21st, 22nd and 23rd.
+    tail = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10)
+    return f"{n}{tail or 'th'}"
+
+
+def _wrap(text: str, width: int) -> str:
+    """Break each line between words; those that follow are indented."""
+    wrapper = textwrap.TextWrapper(
+        max(width, 20),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    # A number is not parted from its sign.
+    lines = text.replace(" %", "\N{NO-BREAK SPACE}%").splitlines()
+    filled = "\n".join(wrapper.fill(line) for line in lines if line.strip())
+    return filled.replace("\N{NO-BREAK SPACE}%", " %")
+
+
+# ------------------------------------------------------------------------- sentences
 def answer(facts: Facts) -> list[str]:
     """Which ranks the new models have, and how sure that is; one text a paragraph."""
-    shown = [_standing(facts, model) for model in facts.new_models[:IN_FULL]]
+    ends = facts.result.conf_int(facts.level)
+    shown = []
+    for model in facts.new_models[:IN_FULL]:
+        limits = float(facts.result.scores[model]), *ends.loc[model, ["low", "high"]]
+        # Historical scores have mean zero, so a score is the logit of a chance.
+        chances = [float(expit(limit)) for limit in limits]
+        finite = [math.isfinite(limit) for limit in limits]
+        shown.append((model, facts.models.loc[model], chances, finite))
     mix = [f"{percent(share)} {label(name)}" for name, share in facts.inputs["mix"]]
     more = len(facts.new_models) - len(shown)
     # In a template of its own, as most commands print nothing else.
     return say("answer", facts, shown, mix, more, template="answer.jinja")
-
-
-def _standing(facts: Facts, model: Any) -> dict[str, Any]:
-    """Rank and rank set of a model, and its chances against one of mean score."""
-    row, ends = facts.models.loc[model], facts.result.conf_int(facts.level).loc[model]
-    score = float(facts.result.scores[model])
-    has_low, has_high = (math.isfinite(end) for end in ends)
-    return {
-        "model": model,
-        **{name: int(row[name]) for name in ("rank", "rank_low", "rank_high")},
-        "n": len(facts.models),
-        "determined": math.isfinite(score) and (has_low or has_high),
-        # A model that won, or lost, all its rows has one limit.
-        "has_low": has_low,
-        "has_high": has_high,
-        # Historical scores have mean zero, so a score is the logit of a chance.
-        "chances": [float(expit(one)) for one in (score, ends["low"], ends["high"])],
-    }
 
 
 def cautions(facts: Facts) -> list[tuple[str, str]]:
@@ -128,6 +196,7 @@ def check_record(check: IntervalCheck) -> dict[str, Any]:
     elif check.n_models < FEWEST:
         holds = "unknown"
     coverage = {"compatible": check.compatible, "n_models": check.n_models}
+    largest, top, direction = (test and asdict(test) for test in tests.values())
     return {
         "level": check.level,
         "holds": holds,
@@ -136,9 +205,9 @@ def check_record(check: IntervalCheck) -> dict[str, Any]:
         "findings": say("findings", check, DOUBTFUL),
         "advice": " ".join(say("verdict_advice", holds, failed, check, PLENTY)),
         "tests": {
-            "largest_miss": check.largest and asdict(check.largest),
-            "best_model": check.top and asdict(check.top),
-            "direction": check.direction and asdict(check.direction),
+            "largest_miss": largest,
+            "best_model": top,
+            "direction": direction,
             "coverage": {**coverage, "p_value": check.coverage_p},
             "together": {"p_value": check.p_value},
         },

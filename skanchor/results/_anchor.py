@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor import readouts
 from skanchor._battles import Comparisons
-from skanchor._typing import Array, InfluenceSource
+from skanchor._typing import Array, Indices, InfluenceSource
 from skanchor.results._ranking import RankingResult
 
 if TYPE_CHECKING:
@@ -21,33 +21,11 @@ if TYPE_CHECKING:
     from skanchor._diagnostics.report import Diagnostics
 
 
-def pad_scores(
-    values: NDArray[Any], positions: NDArray[np.intp], size: int, fill: float = 0.0
-) -> Array:
-    """Values by score, the last axis, at their places among ``size`` scores."""
-    result = np.full((*values.shape[:-1], size), fill)
-    result[..., positions] = values
+def padded(values: NDArray[Any], places: Indices, size: int) -> Array:
+    """Values by score, the last axis, at their places among others, which are zero."""
+    result = np.zeros((*values.shape[:-1], size))
+    result[..., places] = values
     return result
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class MappedInfluence:
-    """Influence on other scores, which are linear in these.
-
-    Attributes
-    ----------
-    inner : InfluenceSource
-        Influence of each row on these.
-    scores : callable
-        Takes arrays with an axis of these scores, the last, to one of the others.
-    """
-
-    inner: InfluenceSource
-    scores: Callable[[Array], Array]
-
-    def values(self) -> Array:
-        """Influence of each row on each score, of shape (n_rows, n_scores)."""
-        return self.scores(self.inner.values())
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -111,9 +89,7 @@ class AnchorResult(RankingResult):
         """How much favours of the judges change each score; None for a plug-in."""
         if self.fitted.debiaser is None:
             return None
-        # Models that were left out take no part.
-        positions = np.flatnonzero(np.isin(self.models, self.fitted.sample.X.models))
-        pad = partial(pad_scores, positions=positions, size=len(self.models))
+        pad = self._padded
         return readouts.Exposures.of(self.fitted).mapped(pad, pad, pad)
 
     @cached_property
@@ -144,39 +120,58 @@ class AnchorResult(RankingResult):
         AnchorResult
             With an infinite error for each model that was left out.
         """
-        positions = np.flatnonzero(np.isin(X.models, self.models))
-        size = len(X.models)
+        outside, context = ~np.isin(X.models, self.models), X.items.context
         scores = human_scores.reindex(X.models).to_numpy(np.float64, copy=True)
-        outside, context = ~np.isin(np.arange(size), positions), X.items.context
         for code in np.unique(context):
             inside = context == code
             scores[inside] -= np.nanmean(scores[inside & ~outside])
-
-        padded = partial(pad_scores, positions=positions, size=size)
-
-        def square(values: Array, fill: float = 0.0) -> Array:
-            turned = np.swapaxes(padded(values, fill=fill), -1, -2)
-            return np.swapaxes(padded(turned, fill=fill), -1, -2)
-
-        estimates, plug_in = padded(self.estimates), padded(self.plug_in)
-        items, rows = self.item_covariances, self.open_rows
-        estimates[:, outside] = plug_in[:, outside] = scores[outside]
-        return replace(
-            self,
+        pad = partial(padded, places=np.flatnonzero(~outside), size=len(X.models))
+        result = self.mapped(
+            pad,
             models=X.models,
             is_new=X.is_new,
-            estimates=estimates,
-            covariances=square(self.covariances),
-            unbounded=outside | (padded(self.unbounded) > 0),
+            unbounded=outside | (pad(self.unbounded) > 0),
             n_human=n_human,
             n_judge=n_judge,
-            item_covariances=items if items is None else square(items),
-            rows=MappedInfluence(self.rows, padded),
-            part_covariances=square(self.part_covariances, np.nan),
-            lower_bound=padded(self.lower_bound, fill=np.nan),
-            plug_in=plug_in,
-            open_rows=rows if rows is None else rows.padded(positions, size),
+            lower_bound=np.where(outside, np.nan, pad(self.lower_bound)),
         )
+        for values in (result.estimates, result.plug_in):
+            values[:, outside] = scores[outside]
+        result.part_covariances[..., outside, :] = np.nan
+        return result
+
+    def mapped(self, scores: Callable[[Array], Array], **labels: Any) -> Self:
+        """The result for other scores, which are linear in these.
+
+        Parameters
+        ----------
+        scores : callable
+            Takes arrays whose last axis is of these scores to that of the others.
+        **labels : ndarray
+            Fields that are not linear.
+        """
+
+        def square(values: Array) -> Array:
+            # M C M' for the matrix M of the map: once for the columns, once for rows.
+            turned = np.swapaxes(scores(values), -1, -2)
+            return np.swapaxes(scores(turned), -1, -2)
+
+        return replace(
+            self,
+            estimates=scores(self.estimates),
+            plug_in=scores(self.plug_in),
+            covariances=square(self.covariances),
+            item_covariances=square(self.item_covariances),
+            part_covariances=square(self.part_covariances),
+            # A combination of scores has no limit where one of them has none.
+            open_rows=None,
+            **labels,
+        )
+
+    def _padded(self, values: Array) -> Array:
+        """Values by score of the fit, and zero for models that were left out of it."""
+        is_fitted = np.isin(self.models, self.fitted.sample.X.models)
+        return padded(values, np.flatnonzero(is_fitted), len(self.models))
 
     @property
     def parts(self) -> Array:
@@ -186,7 +181,7 @@ class AnchorResult(RankingResult):
     @cached_property
     def influence(self) -> Array:
         """Influence of each row on each score, in logits; computed when asked for."""
-        return self.rows.values()
+        return self._padded(self.rows.values())
 
     @property
     def variance(self) -> pd.DataFrame:

@@ -146,42 +146,6 @@ class Scale:
         return f"{unit}, mean {mean} over the historical models"
 
 
-ROMANO_WOLF_MODELS = 100
-"""Most models of a leaderboard whose rank sets are worth seconds of draws."""
-
-
-def board_table(
-    result: Any,
-    level: float = 0.95,
-    scale: Literal["logit", "elo"] | Scale = "logit",
-    anchor: Mapping[Any, float] | None = None,
-) -> pd.DataFrame:
-    """Lay out all models, best first; as :meth:`RankingResult.leaderboard`.
-
-    Parameters
-    ----------
-    result : RankingResult
-        Scores with their covariance.
-    level, scale, anchor
-        As there.
-
-    Returns
-    -------
-    DataFrame
-    """
-    shown = Scale.of(scale, anchor)
-    shown.check(result.models, result.unbounded)
-    many = len(result.models) > ROMANO_WOLF_MODELS
-    sets = result.rank_sets(level, "board", "holm" if many else "romano-wolf")
-    table = shown.apply(result.intervals(level, shown.anchor))
-    table["rank"] = sets["rank"]
-    table["rank_low"], table["rank_high"] = sets["low"], sets["high"]
-    table["is_new"], table["determined"] = result.is_new, result.determined
-    table["n_human"], table["n_judge"] = result.n_human, result.n_judge
-    table = table.sort_values("score", ascending=False, kind="stable")
-    return table.sort_values("determined", ascending=False, kind="stable")
-
-
 def new_by_score(result: Any) -> list[Any]:
     """New models, best first; those whose score is not determined come last.
 

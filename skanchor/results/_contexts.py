@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from skanchor._battles.labels import Items
 from skanchor._crossfit.stages import Stages
 from skanchor._sample.sample import Sample
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.exceptions import BattlesError
 from skanchor.readouts import Exposures
-from skanchor.results._anchor import AnchorResult, MappedInfluence
-from skanchor.results._ranking import RankingResult
+from skanchor.results._anchor import AnchorResult
 
 ROUNDING = 1e-6
 """How far the shares of a mix may be from one in sum."""
@@ -48,12 +47,10 @@ def check_mix(mix: Mapping[Any, float], contexts: list[Any]) -> dict[Any, float]
             f"has {contexts[:10]}."
         )
     values = np.array([float(value) for value in mix.values()])
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"Shares must be finite and not negative: {dict(mix)}.")
-    if not abs(values.sum() - 1.0) <= ROUNDING:
+    if not ((values >= 0).all() and abs(values.sum() - 1.0) <= ROUNDING):
         raise ValueError(
-            f"The shares of a mix must sum to one, here they sum to "
-            f"{values.sum():.6g}; divide each by that."
+            "The shares of a mix must be not negative and sum to one, here they sum to "
+            f"{values.sum():.6g}: {dict(mix)}."
         )
     return {name: float(share) for name, share in mix.items() if share > 0}
 
@@ -105,7 +102,7 @@ def context_mix(
     if mix is None:
         mix = dict.fromkeys(names, 1.0 / len(names))
     shares = check_mix(mix, names)
-    Mixture.of(X.models, shares)
+    places_of(X.models, shares)
     unvoted = ~X.is_new & (X.appearances(sample.counts & X.is_human) == 0)
     # Without a joint fit, verdicts do not contribute to historical scores.
     if unvoted.any() and not stages.fits_jointly(X):
@@ -116,98 +113,76 @@ def context_mix(
     return shares
 
 
+def places_of(
+    labels: NDArray[Any], shares: Mapping[Any, float]
+) -> tuple[NDArray[Any], Indices]:
+    """Find the models of a mix among the models in contexts.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_items,)
+        Models in contexts.
+    shares : mapping of label to float
+        Share of each context of the mix.
+
+    Returns
+    -------
+    models : ndarray of shape (n_models,)
+        Labels of the models.
+    places : ndarray of shape (n_contexts, n_models)
+        Place of each model in each context of the mix.
+
+    Raises
+    ------
+    BattlesError
+        If a model has no score in a context of the mix.
+    """
+    items = Items.of(labels)
+    # places[c, j]: where model j in context c is; -1 where it has no score.
+    places = np.full((len(items.contexts), len(items.models)), -1)
+    places[items.context, items.model] = np.arange(len(labels))
+    places = places[[items.contexts.tolist().index(name) for name in shares]]
+    has_score = places >= 0
+    shown = np.flatnonzero(has_score.any(axis=0))
+    for name, there in zip(shares, has_score[:, shown], strict=True):
+        lost = sorted(items.models[shown[~there]].tolist(), key=str)
+        if lost:
+            raise BattlesError(
+                f"Context {name!r} has no row that places models {lost[:5]}: their "
+                "scores there are not determined. Leave the context out of "
+                "context_mix, which by default has all of them with equal shares, add "
+                "rows, or leave these models out."
+            )
+    shown = shown[np.argsort(items.models[shown], kind="stable")]
+    return items.models[shown], places[:, shown]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
-    """Where the models of a mix stand among the models in contexts.
+    """Means over contexts of what the models have there.
 
     Attributes
     ----------
-    models : ndarray of shape (n_models,)
-        Labels of the models.
     shares : ndarray of shape (n_contexts,)
         Share of each context of the mix.
-    places : list of ndarrays of shape (n_models,)
-        By context of the mix, the place of each model there.
-    common : ndarray of shape (n_models,) or None
-        Models over which scores are centred anew, where a context leaves that of a
-        historical model undetermined: contexts are centred without it.
+    places : ndarray of shape (n_contexts, n_models)
+        Where each model is among the models in contexts.
+    common : ndarray of shape (n_models,)
+        Models over which scores are centred.
     """
 
-    models: NDArray[Any]
     shares: Array
-    places: list[NDArray[np.intp]]
-    common: NDArray[np.bool_] | None = None
-
-    @classmethod
-    def of(cls, labels: NDArray[Any], shares: Mapping[Any, float]) -> Self:
-        """Find the models of a mix.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_items,)
-            Models in contexts.
-        shares : mapping of label to float
-            Share of each context of the mix.
-
-        Returns
-        -------
-        Mixture
-
-        Raises
-        ------
-        BattlesError
-            If a model has no score in a context of the mix.
-        """
-        items = Items.of(labels)
-        size = len(items.models)
-        # at[c, j]: place of model j in context c among the labels; -1 where it has
-        # none.
-        at = np.full((len(items.contexts), size), -1)
-        at[items.context, items.model] = np.arange(len(labels))
-        codes = [items.contexts.tolist().index(name) for name in shares]
-        shown = (at[codes] >= 0).any(axis=0)
-        for name, code in zip(shares, codes, strict=True):
-            lost = sorted(items.models[shown & (at[code] < 0)].tolist(), key=str)
-            if lost:
-                raise BattlesError(
-                    f"Context {name!r} has no row that places models {lost[:5]}: "
-                    "their scores there are not determined. Leave the context out of "
-                    "context_mix, which by default has all of them with equal shares, "
-                    "add rows, or leave these models out."
-                )
-        chosen = np.flatnonzero(shown)
-        chosen = chosen[np.argsort(items.models[chosen], kind="stable")]
-        return cls(
-            items.models[chosen],
-            np.array(list(shares.values())),
-            [at[code, chosen] for code in codes],
-        )
-
-    def any(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which models have a flag in some context of the mix."""
-        return np.asarray(np.any([flags[at] for at in self.places], axis=0))
-
-    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Plain sums over the contexts of the mix, by model in the last axis."""
-        return np.asarray(np.sum([values[..., at] for at in self.places], axis=0))
-
-    def mean(self, values: Array) -> Array:
-        """Means by the shares of what the last axis has by model in context."""
-        total = self.weighted(values)
-        if self.common is not None:
-            total = total - total[..., self.common].mean(axis=-1, keepdims=True)
-        return total
+    places: Indices
+    common: NDArray[np.bool_]
 
     def weighted(self, values: Array) -> Array:
-        """Means before those of the common models are subtracted."""
-        parts = zip(self.shares, self.places, strict=True)
-        return np.asarray(sum(share * values[..., at] for share, at in parts))
+        """Means by the shares of what the last axis has by model in context."""
+        return np.asarray(self.shares @ values[..., self.places])
 
-    def covariance(self, values: Array) -> Array:
-        """Covariances of these means, by the last two axes."""
-        # M C M' for the matrix M of the means: once for the columns, once for the rows.
-        turned = np.swapaxes(self.mean(values), -1, -2)
-        return np.swapaxes(self.mean(turned), -1, -2)
+    def mean(self, values: Array) -> Array:
+        """These means, less that of the common models."""
+        total = self.weighted(values)
+        return np.asarray(total - total[..., self.common].mean(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -221,6 +196,8 @@ class ContextResult(AnchorResult):
         attributes ``context`` and ``model``. It has its own diagnostics.
     mix : dict of label to float
         Share of each context in this result.
+    mixture : Mixture
+        How its scores are means of those.
 
     Notes
     -----
@@ -245,6 +222,7 @@ class ContextResult(AnchorResult):
 
     cells: AnchorResult
     mix: Mapping[Any, float]
+    mixture: Mixture
 
     @classmethod
     def of(cls, cells: AnchorResult, mix: Mapping[Any, float]) -> ContextResult:
@@ -262,36 +240,46 @@ class ContextResult(AnchorResult):
         ContextResult
         """
         shares = check_mix(mix, Items.of(cells.models).contexts.tolist())
-        mixture, shared_fields = _mixed_fields(cells, shares)
+        models, places = places_of(cells.models, shares)
+        is_new, unbounded = cells.is_new[places[0]], cells.unbounded[places].any(axis=0)
+        # A context is centred without models that it leaves undetermined, so that the
+        # mean over the others in all contexts is not zero.
+        common = ~(is_new | unbounded)
+        common = common if common.any() else ~is_new
+        mixture = Mixture(np.array(list(shares.values())), places, common)
         # The lower bound of the variance is a square of what the error of the common
         # scale does to each score: it has a sign, and is a mean like the scores.
         root = np.sign(np.mean(cells.plug_in, axis=0)) * np.sqrt(cells.lower_bound)
-        return cls(
-            **shared_fields,
-            rows=MappedInfluence(cells.rows, mixture.mean),
-            part_covariances=mixture.covariance(cells.part_covariances),
-            # The square of what moves with the scale of the scores.
+        result = cells.mapped(
+            mixture.mean,
+            models=models,
+            is_new=is_new,
+            unbounded=unbounded,
+            n_human=cells.n_human[places].sum(axis=0),
+            n_judge=cells.n_judge[places].sum(axis=0),
             lower_bound=mixture.mean(root) ** 2,
-            plug_in=mixture.mean(cells.plug_in),
-            fold_plan=cells.fold_plan,
-            fitted=cells.fitted,
-            diagnostics=cells.diagnostics,
-            cells=cells,
-            mix=shares,
+            inputs=replace(cells.inputs, mix=tuple(shares.items())),
         )
+        columns = {field.name: getattr(result, field.name) for field in fields(result)}
+        return cls(**columns, cells=cells, mix=shares, mixture=mixture)
+
+    @cached_property
+    def influence(self) -> Array:
+        """Influence of each row on each score, in logits; computed when asked for."""
+        return self.mixture.mean(self.cells.influence)
 
     @cached_property
     def exposures(self) -> Exposures | None:
         """Exposures to favours for a model in every context; None for a plug-in."""
-        cells = self.cells.exposures
+        cells, labels = self.cells.exposures, Items.of(self.cells.models)
         if cells is None:
             return None
-        mixture, items = _mixed_fields(self.cells, self.mix)[0], self.cells.models
-        labels = Items.of(items)
-        # owned[i, j]: item i is model j of the mix in some context, of the mix or not.
-        owned = np.equal.outer(labels.models[labels.model], mixture.models)
-        owned = owned.astype(np.float64)
-        return cells.mapped(mixture.mean, lambda x: x @ owned, mixture.weighted)
+        # same_model[i, j]: item i is model j of the mix in some context, of the mix or
+        # not.
+        same_model = np.equal.outer(labels.models[labels.model], self.models)
+        same_model = same_model.astype(np.float64)
+        mixture = self.mixture
+        return cells.mapped(mixture.mean, lambda x: x @ same_model, mixture.weighted)
 
     @property
     def contexts(self) -> list[Any]:
@@ -299,11 +287,11 @@ class ContextResult(AnchorResult):
         return list(Items.of(self.cells.models).contexts.tolist())
 
     @cached_property
-    def by_context(self) -> dict[Any, RankingResult]:
+    def by_context(self) -> dict[Any, ContextResult]:
         """Result of each context."""
         return {name: self.under({name: 1.0}) for name in self.contexts}
 
-    def under(self, mix: Mapping[Any, float]) -> RankingResult:
+    def under(self, mix: Mapping[Any, float]) -> ContextResult:
         """Scores under another mix of contexts.
 
         Parameters
@@ -314,7 +302,7 @@ class ContextResult(AnchorResult):
 
         Returns
         -------
-        RankingResult
+        ContextResult
             The mean of the contexts' scores with these shares, centred over the
             historical models.
 
@@ -323,36 +311,4 @@ class ContextResult(AnchorResult):
         BattlesError
             If a model has no score in a context of the mix.
         """
-        return RankingResult(
-            **_mixed_fields(self.cells, check_mix(mix, self.contexts))[1]
-        )
-
-
-def _mixed_fields(
-    cells: RankingResult, shares: Mapping[Any, float]
-) -> tuple[Mixture, dict[str, Any]]:
-    """Where the models of a mix are, and the fields of its result."""
-    mixture = Mixture.of(cells.models, shares)
-    is_new = cells.is_new[mixture.places[0]]
-    unbounded = mixture.any(cells.unbounded)
-    if (unbounded & ~is_new).any() and not (unbounded | is_new).all():
-        mixture = replace(mixture, common=~(unbounded | is_new))
-    items = cells.item_covariances
-    mixed = {
-        "models": mixture.models,
-        "is_new": is_new,
-        "estimates": mixture.mean(cells.estimates),
-        "covariances": mixture.covariance(cells.covariances),
-        "unbounded": unbounded,
-        "n_human": mixture.sum(cells.n_human),
-        "n_judge": mixture.sum(cells.n_judge),
-        "item_covariances": None if items is None else mixture.covariance(items),
-        "item_df": cells.item_df,
-        "inputs": replace(cells.inputs, mix=tuple(shares.items())),
-        # Judges are shared, so that contexts have one scale.
-        "scale_z": cells.scale_z,
-        # A mean of scores has no limit where one of them has none.
-        "open_rows": None,
-    }
-    assert set(mixed) == {field.name for field in fields(RankingResult)}
-    return mixture, mixed
+        return ContextResult.of(self.cells, mix)

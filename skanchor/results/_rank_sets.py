@@ -22,7 +22,7 @@ MOST_DRAWS = 99_999
 """Most draws that a level is given unasked: Holm's bound serves beyond."""
 
 RankSets = tuple[Indices, Indices]
-"""Best and worst rank of each model."""
+"""Best and worst rank of each model, of shape (n_models,)."""
 
 
 def check_draws(n_draws: Any, level: float) -> int:
@@ -33,117 +33,104 @@ def check_draws(n_draws: Any, level: float) -> int:
     return check_whole("n_draws", n_draws, needed)
 
 
+def pairs_of(rows: Indices, opponents: Indices) -> tuple[Indices, Indices]:
+    """Pairs of each model of some with each other model of some."""
+    first, second = np.repeat(rows, len(opponents)), np.tile(opponents, len(rows))
+    differs = first != second
+    return first[differs], second[differs]
+
+
 @dataclass(frozen=True, eq=False)
 class BetterTests:
     """Simultaneous tests of "this model is better than that one".
 
     Attributes
     ----------
-    pairs : callable
+    n_models : int
+        Number of models.
+    differences : callable
         Difference, standard error and degrees of freedom of pairs of models.
     errors : JointErrors or None
         Draws for Romano and Wolf's procedure; Holm's needs none.
+    open_scores : OpenScores or None
+        Tests of models without a finite estimate; nothing is proven of them where there
+        may be a bias.
     bias : ndarray of shape (n_models, n_models) or None
         Largest bias that may favour the first of two models, in logits. It is taken off
         their difference: with the draws as they are, a larger bias then never proves
         more.
-    open_scores : OpenScores or None
-        Tests of models without a finite estimate; nothing is proven of them where there
-        may be a bias.
     """
 
-    pairs: Callable[[Indices, Indices], tuple[Array, Array, Array]]
+    n_models: int
+    differences: Callable[[Indices, Indices], tuple[Array, Array, Array]]
     errors: JointErrors | None
+    open_scores: OpenScores | None
     bias: Array | None = None
-    open_scores: OpenScores | None = None
 
     def __call__(
         self, better: Indices, worse: Indices, alpha: float
     ) -> NDArray[np.bool_]:
         """Which of these hypotheses are proven, as one family at level alpha."""
-        difference, error, df = self.pairs(better, worse)
+        difference, error, df = self.differences(better, worse)
         if self.bias is not None:
             difference = difference - self.bias[better, worse]
         _, p = one_sided_p(difference, error, df)
-        is_drawn = np.isfinite(error) & (error > 0)
         if self.open_scores is not None and self.bias is None:
             p = self.open_scores.replaced(p, better, worse)
         if self.errors is None:
             return holm_adjust(p) <= alpha
-        errors, usable = self.errors, np.flatnonzero(is_drawn | (p < 1.0))
-        proven = np.zeros(len(p), dtype=bool)
+        errors, is_drawn = self.errors, np.isfinite(error) & (error > 0)
+        usable = np.flatnonzero(is_drawn | (p < 1.0))
 
         def null_p(chosen: Indices, largest: float) -> Array:
             at = usable[chosen]
-            null = np.ones((len(at), n_draws))
-            rows = is_drawn[at]
-            drawn = at[rows]
-            null[rows] = errors.null_p(better[drawn], worse[drawn], df[drawn], largest)
-            return null
+            return errors.null_p(better[at], worse[at], df[at], is_drawn[at], largest)
 
-        n_draws = len(errors.ratio)
+        proven = np.zeros(len(p), dtype=bool)
         proven[usable] = romano_wolf_rejects(
-            p[usable], null_p, n_draws, alpha, ~is_drawn[usable]
+            p[usable], null_p, len(errors.ratio), alpha, ~is_drawn[usable]
         )
         return proven
 
+    def insertion(self, pairs: tuple[Indices, Indices], level: float) -> RankSets:
+        """Sets of the ranks of models among their opponents, jointly over all pairs.
 
-def insertion_sets(
-    tests: BetterTests, rows: Indices, opponents: Indices, level: float
-) -> RankSets:
-    """Sets of the ranks of some models among others, jointly over all of them.
+        Computes eq:simulation-rank-set: better and worse opponents are two families at
+        half of the error each.
+        """
+        first, second = pairs
+        half = (1.0 - level) / 2.0
+        # An opponent proven better pushes the best rank down by one, one proven worse
+        # the worst rank up by one.
+        n_better = self._number(first[self(second, first, half)])
+        n_worse = self._number(first[self(first, second, half)])
+        return 1 + n_better, 1 + self._number(first) - n_worse
 
-    Parameters
-    ----------
-    tests : BetterTests
-        The tests.
-    rows : ndarray of shape (n_rows,)
-        The models to rank.
-    opponents : ndarray of shape (n_rows, n_opponents)
-        The models that each is ranked among.
-    level : float
-        Confidence level; better and worse opponents are two families at half of it.
+    def leaderboard(self, level: float) -> RankSets:
+        """Sets of the ranks of all models among each other, jointly.
 
-    Returns
-    -------
-    low, high : ndarray of shape (n_rows,)
-        Best and worst rank (eq:simulation-rank-set).
-    """
-    # All pairs of a model and its opponents, flat. An opponent proven better pushes the
-    # best rank down by one, one proven worse the worst rank up by one.
-    these = np.repeat(rows, opponents.shape[1])
-    half = (1.0 - level) / 2.0
-    loses = tests(opponents.ravel(), these, half).reshape(opponents.shape)
-    wins = tests(these, opponents.ravel(), half).reshape(opponents.shape)
-    return 1 + loses.sum(axis=1), 1 + opponents.shape[1] - wins.sum(axis=1)
+        "i is better than j" and "j is worse than i" are one hypothesis, so that a
+        single family of all ordered pairs serves both ends of every set.
+        """
+        models = np.arange(self.n_models)
+        better, worse = pairs_of(models, models)
+        proven = self(better, worse, 1.0 - level)
+        n_better, n_worse = self._number(worse[proven]), self._number(better[proven])
+        return 1 + n_better, self.n_models - n_worse
 
+    def best(self, tau: int, level: float) -> NDArray[np.bool_]:
+        """Models that may be among the best tau, by inversion of tests.
 
-def board_sets(tests: BetterTests, n_models: int, level: float) -> RankSets:
-    """Sets of the ranks of all models among each other, jointly.
+        Only the tau best must be kept, so that each model has a family of its own:
+        those better than it, at the tau-th part of the error.
+        """
+        models = np.arange(self.n_models)
+        n_better = [
+            self(*pairs_of(models, models[[model]]), (1.0 - level) / tau).sum()
+            for model in models
+        ]
+        return np.array(n_better) < tau
 
-    "i is better than j" and "j is worse than i" are one hypothesis, so that a single
-    family of all ordered pairs serves both ends of every set.
-    """
-    better, worse = np.nonzero(~np.eye(n_models, dtype=bool))
-    proven = np.zeros((n_models, n_models), dtype=bool)
-    proven[better, worse] = tests(better, worse, 1.0 - level)
-    # proven[i, j]: i is better than j. Column sums count the better models of j.
-    return 1 + proven.sum(axis=0), n_models - proven.sum(axis=1)
-
-
-def best_candidates(
-    tests: BetterTests, n_models: int, tau: int, level: float
-) -> NDArray[np.bool_]:
-    """Models that may be among the best tau, by inversion of tests.
-
-    Only the tau best must be kept, so that each model has a family of its own: those
-    better than it, at the tau-th part of the error.
-    """
-    models = np.arange(n_models)
-    alpha = (1.0 - level) / tau
-    beaten_by = [
-        tests(others, np.full(n_models - 1, model), alpha).sum()
-        for model in models
-        for others in [np.delete(models, model)]
-    ]
-    return np.array(beaten_by) < tau
+    def _number(self, models: Indices) -> Indices:
+        """How often each model occurs."""
+        return np.bincount(models, minlength=self.n_models)

@@ -8,31 +8,27 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._checks import check_level, check_whole
-from skanchor._typing import Array
-from skanchor.results._board import Scale, board_table
-from skanchor.results._rank_sets import (
-    DRAWS,
-    BetterTests,
-    best_candidates,
-    board_sets,
-    check_draws,
-    insertion_sets,
-)
+from skanchor._typing import Array, Indices
+from skanchor.results._board import Scale
+from skanchor.results._rank_sets import DRAWS, BetterTests, check_draws, pairs_of
 from skanchor.results._scores import ScoreResult
 from skanchor.results.adjustment import JointErrors, holm_adjust
 from skanchor.results.intervals import (
     bias_aware_quantile,
     half_width_to_zero,
     largest_bias,
+    limits_on_log_scale,
     one_sided_p,
 )
 
 EQUAL = 1e-9
 """Difference in logits up to which scores are equal: what is left is rounding."""
+
+ROMANO_WOLF_MODELS = 100
+"""Most models of a leaderboard whose rank sets are worth seconds of draws."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +49,7 @@ class RankingResult(ScoreResult):
         Models whose score the data bound on one side at most; their error is infinite.
     n_human, n_judge : ndarray of shape (n_models,)
         Number of human and of judge rows of each model.
-    item_covariances : ndarray of shape (n_repeats, n_models, n_models) or None
+    item_covariances : ndarray of shape (n_repeats, n_models, n_models)
         Part of ``covariances`` that comes from item effects.
     item_df : float
         Degrees of freedom of that part.
@@ -103,15 +99,12 @@ class RankingResult(ScoreResult):
             lost, all its rows are by likelihood ratio.
         """
         first, second = self.new_pairs()
-        difference, error, df = self._pairs(first, second)
-        limits = self._interval(difference, error, df, level)
-        low, high = self._with_limits(first, second, limits, level)
+        difference, error, df = self.differences(first, second)
+        low, high = self.limits(first, second, level)
         below, above = one_sided_p(difference, error, df)
         if self._open is not None:
-            below, above = (
-                self._open.replaced(p, *pair)
-                for p, pair in ((below, (second, first)), (above, (first, second)))
-            )
+            below = self._open.replaced(below, second, first)
+            above = self._open.replaced(above, first, second)
         p = 2.0 * np.minimum(holm_adjust(below), holm_adjust(above))
         return pd.DataFrame(
             {
@@ -149,30 +142,36 @@ class RankingResult(ScoreResult):
             and ``high`` of the difference (Armstrong and Kolesar); ``rank_low`` and
             ``rank_high`` of the model among the historical ones.
         """
-        tests = self._tests(level, method, None)
         first, second = self.new_pairs()
-        estimate, error, df = self._pairs(first, second)
-        new, old = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
-        others, row_of_model = np.tile(old, (len(new), 1)), np.searchsorted(new, first)
-        parts = {}
-        for size in sizes:
-            largest = size * bias[first, second]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.where(error > 0, largest / error, 0.0)
-            half = bias_aware_quantile(share, level, df) * error
-            half = np.where(error > 0, half, largest)
-            low, high = self._limits(estimate, error, half, level)
-            biased = replace(tests, bias=size * bias)
-            best, worst = insertion_sets(biased, new, others, level)
-            columns: dict[str, Any] = {"bias": largest, "low": low, "high": high}
-            columns |= {
-                "rank_low": best[row_of_model],
-                "rank_high": worst[row_of_model],
-            }
-            parts[size] = pd.DataFrame(columns, self._pair_index(first, second))
-        table = pd.concat(parts, names=["gamma"]).reorder_levels([1, 2, 0])
+        estimate, error, df = (
+            column[:, None] for column in self.differences(first, second)
+        )
+        # By pair and size.
+        largest = bias[first, second][:, None] * np.asarray(sizes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(error > 0, largest / error, 0.0)
+        half = bias_aware_quantile(share, level, df) * error
+        half = np.where(error > 0, half, largest)
+        low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
+        tests, old = self._tests(level, method, None), ~self.is_new[second]
+        pairs = first[old], second[old]
+        sets = [
+            replace(tests, bias=size * bias).insertion(pairs, level) for size in sizes
+        ]
+        best, worst = np.transpose(sets, (1, 2, 0))
+        columns = {
+            "bias": largest,
+            "low": low,
+            "high": high,
+            "rank_low": best[first],
+            "rank_high": worst[first],
+        }
         # Sizes of a pair side by side, pairs in the order of the contrasts.
-        return table.iloc[np.arange(len(table)).reshape(len(sizes), -1).T.ravel()]
+        first, second = (np.repeat(one, len(sizes)) for one in (first, second))
+        gamma = pd.Index(np.tile(sizes, len(low)), name="gamma")
+        table = {name: values.ravel() for name, values in columns.items()}
+        index = self._pair_index(first, second)
+        return pd.DataFrame(table, index).set_index(gamma, append=True)
 
     def bias_margins(self, level: float) -> pd.DataFrame:
         """How large a bias of each difference may be before a statement falls.
@@ -190,7 +189,7 @@ class RankingResult(ScoreResult):
             bias with which its interval excludes zero.
         """
         first, second = self.new_pairs()
-        estimate, error, df = self._pairs(first, second)
+        estimate, error, df = self.differences(first, second)
         margin = np.where(np.isfinite(error), np.abs(estimate), np.nan)
         half = half_width_to_zero(estimate, error, level, self.scale_z)
         # All of the difference where it has no error.
@@ -204,16 +203,21 @@ class RankingResult(ScoreResult):
         )
 
     # --------------------------------------------------------------------------- ranks
+    def new_pairs(self) -> tuple[Indices, Indices]:
+        """Places of each new model and of every other one, as in :meth:`contrasts`."""
+        return pairs_of(np.flatnonzero(self.is_new), np.arange(len(self.models)))
+
+    def _pair_index(self, first: Indices, second: Indices) -> pd.MultiIndex:
+        labels = [self.models[first], self.models[second]]
+        return pd.MultiIndex.from_arrays(labels, names=["model", "opponent"])
+
     def _joint_errors(self, n_draws: int) -> JointErrors:
         """Draws from the joint law of the scores' errors."""
-        (scores, covariance), items = self._joint_moments, self.item_covariances
-        order = np.lexsort((np.diagonal(covariance), scores))
-        # Draws are dealt by rank, so that they do not depend on how models are listed.
+        scores, covariance = self._joint_moments
         # A model whose error is unknown proves nothing, whatever is drawn for it.
-        if items is not None:
-            unknown = ~np.isfinite(self.covariances.mean(axis=0))
-            items = np.where(unknown, 0.0, items.mean(axis=0))
-        return JointErrors.draw(covariance, items, self.item_df, order, n_draws)
+        is_known = np.isfinite(self.covariances.mean(axis=0))
+        items = np.where(is_known, self.item_covariances.mean(axis=0), 0.0)
+        return JointErrors.draw(covariance, items, self.item_df, scores, n_draws)
 
     def _tests(self, level: float, method: str, n_draws: int | None) -> BetterTests:
         check_level(level)
@@ -221,17 +225,12 @@ class RankingResult(ScoreResult):
             raise ValueError(f"method must be 'romano-wolf' or 'holm', got {method!r}.")
         n_draws = check_draws(n_draws, level)
         errors = self._joint_errors(n_draws) if method == "romano-wolf" else None
-        return BetterTests(self._pairs, errors, open_scores=self._open)
+        return BetterTests(len(self.models), self.differences, errors, self._open)
 
-    def _rank_among(
-        self, rows: NDArray[np.intp], opponents: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        """Rank of each of some models among the same opponents; 1 is best."""
-        first, second = np.repeat(rows, len(opponents)), np.tile(opponents, len(rows))
-        # (n_rows, n_opponents): opponents with a larger score, of which each costs a
-        # rank.
-        below = self._pairs(first, second)[0] < -EQUAL
-        return 1 + np.asarray(below.reshape(len(rows), len(opponents)).sum(axis=1))
+    def _ranks(self, first: Indices, second: Indices) -> Indices:
+        """Rank of each model among those that it is paired with; 1 is best."""
+        is_behind = self.differences(first, second)[0] < -EQUAL
+        return 1 + np.bincount(first[is_behind], minlength=len(self.models))
 
     def rank_sets(
         self,
@@ -272,33 +271,26 @@ class RankingResult(ScoreResult):
                 f"among must be 'historical', 'all' or 'board', got {among!r}."
             )
         tests = self._tests(level, method, n_draws)
-        rows = every_model = np.arange(len(self.models))
+        rows, n_models = np.flatnonzero(self.is_new), len(self.models)
+        opponents = ~self.is_new if among == "historical" else np.full(n_models, True)
         if among == "board":
-            opponents = every_model[self.determined]
-            low, high = board_sets(tests, len(every_model), level)
+            rows, opponents = np.arange(n_models), self.determined
+        pairs = pairs_of(rows, np.flatnonzero(opponents))
+        rank = self._ranks(*pairs)
+        if among == "board":
+            rank = np.where(opponents, rank, 1 + opponents.sum())
+            low, high = tests.leaderboard(level)
         else:
-            rows = np.flatnonzero(self.is_new)
-            opponents = every_model
-            if among == "historical":
-                opponents = np.flatnonzero(~self.is_new)
-            others = np.tile(opponents, (len(rows), 1))
-            others = others[others != rows[:, None]].reshape(
-                len(rows), len(opponents) - (among == "all")
-            )
-            low, high = insertion_sets(tests, rows, others, level)
-        rank = self._rank_among(rows, opponents)
-        if among == "board":
-            rank = np.where(self.determined, rank, 1 + len(opponents))
-        return pd.DataFrame(
-            {"rank": rank, "low": low, "high": high}, index=self._index[rows]
-        )
+            low, high = tests.insertion(pairs, level)
+        columns = {"rank": rank, "low": low, "high": high}
+        return pd.DataFrame(columns, self._index).iloc[rows]
 
     @property
     def ranks(self) -> pd.Series:
         """Insertion rank of each new model among the historical ones; 1 is best."""
         new, historical = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
-        ranks = self._rank_among(new, historical)
-        return pd.Series(ranks, index=self._index[new], name="rank")
+        ranks = self._ranks(*pairs_of(new, historical))
+        return pd.Series(ranks, self._index, name="rank").iloc[new]
 
     def best_set(
         self, tau: int = 1, level: float = 0.95, simultaneous: bool = False
@@ -323,13 +315,12 @@ class RankingResult(ScoreResult):
         Index
             Their labels, best first.
         """
-        n_models = len(self.models)
-        check_whole("tau", tau, 1, n_models - 1)
+        check_whole("tau", tau, 1, len(self.models) - 1)
         tests = self._tests(level, "romano-wolf", None)
         if simultaneous:
-            keep = board_sets(tests, n_models, level)[0] <= tau
+            keep = tests.leaderboard(level)[0] <= tau
         else:
-            keep = best_candidates(tests, n_models, tau, level)
+            keep = tests.best(tau, level)
         order = np.argsort(-self.moments[0], kind="stable")
         return self._index[order[keep[order]]]
 
@@ -395,4 +386,19 @@ class RankingResult(ScoreResult):
             models. With more than 100 models the sets are Holm's, because the others
             take long.
         """
-        return board_table(self, level, scale, anchor)
+        shown = Scale.of(scale, anchor)
+        shown.check(self.models, self.unbounded)
+        many = len(self.models) > ROMANO_WOLF_MODELS
+        sets = self.rank_sets(level, "board", "holm" if many else "romano-wolf")
+        limits = {"low": "rank_low", "high": "rank_high"}
+        table = shown.apply(self.intervals(level, shown.anchor)).join(
+            sets.rename(columns=limits)
+        )
+        table = table.assign(
+            is_new=self.is_new,
+            determined=self.determined,
+            n_human=self.n_human,
+            n_judge=self.n_judge,
+        )
+        by_score = table.sort_values("score", ascending=False, kind="stable")
+        return by_score.sort_values("determined", ascending=False, kind="stable")

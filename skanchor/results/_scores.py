@@ -17,7 +17,7 @@ from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
 from skanchor._model.one_sided import OpenRows, OpenScores
 from skanchor._text import printable
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.results.intervals import (
     combine_repeats,
     limits_on_log_scale,
@@ -196,47 +196,24 @@ class ScoreResult(ModelResult):
     unbounded: NDArray[np.bool_]
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
-    item_covariances: Array | None = None
+    item_covariances: Array
     item_df: float = np.inf
     inputs: Inputs = field(default_factory=Inputs)
     scale_z: float = np.inf
     open_rows: OpenRows | None = None
 
+    # -------------------------------------------------- scores and what is made of them
     def _combined(
         self, estimates: Array, quadratic: Callable[[Array], Array]
     ) -> tuple[Array, Array, Array]:
-        """Combine the repeats for linear targets.
+        """Estimate, variance and its part from item effects, over the repeats.
 
-        Parameters
-        ----------
-        estimates : ndarray of shape (n_repeats, n_targets)
-            Estimate of each target.
-        quadratic : callable
-            Variances of the targets, (n_repeats, n_targets), from covariances.
-
-        Returns
-        -------
-        estimate, variance, items : ndarray of shape (n_targets,)
-            ``items`` is the part of the variance that comes from item effects.
+        Of linear targets with estimates of shape (n_repeats, n_targets); ``quadratic``
+        gives their variances, of the same shape, from covariances.
         """
         variances = np.maximum(quadratic(self.covariances), 0.0)
-        estimate, variance = combine_repeats(estimates, variances)
-        if self.item_covariances is None:
-            return estimate, variance, np.zeros(len(estimate))
-        return estimate, variance, np.median(quadratic(self.item_covariances), axis=0)
-
-    def _with_errors(
-        self,
-        estimates: Array,
-        quadratic: Callable[[Array], Array],
-        unbounded: NDArray[np.bool_],
-    ) -> tuple[Array, Array, Array]:
-        """Estimate, standard error and degrees of freedom of linear targets."""
-        estimate, variance, items = self._combined(estimates, quadratic)
-        # Only the part of the item effects has a variance that is estimated from few
-        # numbers, so that the degrees of freedom depend on its share.
-        df = satterthwaite(variance, items, self.item_df)
-        return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
+        items = np.median(quadratic(self.item_covariances), axis=0)
+        return *combine_repeats(estimates, variances), items
 
     def combinations(self, coefficients: Array) -> tuple[Array, Array, Array]:
         """Combinations of scores, by coefficients of shape (n_models, n_targets).
@@ -251,26 +228,48 @@ class ScoreResult(ModelResult):
             lambda c: np.einsum("it,rij,jt->rt", coefficients, c, coefficients),
         )
 
+    def differences(
+        self, first: Indices, second: Indices | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Differences between the scores of two models each; scores without a second.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n_targets,)
+            Places of models.
+
+        Returns
+        -------
+        estimate, error, df : ndarray of shape (n_targets,)
+            ``df`` has the degrees of freedom.
+        """
+        estimates, unbounded = self.estimates[:, first], self.unbounded[first]
+        if second is not None:
+            estimates = estimates - self.estimates[:, second]
+            unbounded = unbounded | self.unbounded[second]
+
+        def quadratic(c: Array) -> Array:
+            # Straight from the entries, as there may be many pairs.
+            diagonal = np.diagonal(c, axis1=1, axis2=2)
+            if second is None:
+                return diagonal[:, first]
+            return diagonal[:, first] + diagonal[:, second] - 2 * c[:, first, second]
+
+        estimate, variance, items = self._combined(estimates, quadratic)
+        # Only the part of the item effects has a variance that is estimated from few
+        # numbers, so that the degrees of freedom depend on its share.
+        df = satterthwaite(variance, items, self.item_df)
+        return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
+
+    @property
+    def moments(self) -> tuple[Array, Array, Array]:
+        """Score, standard error and degrees of freedom of every model."""
+        return self.differences(np.arange(len(self.models)))
+
     def half_widths(self, variance: Array, items: Array, level: float) -> Array:
         """Half widths in logits of intervals, by variances and their item parts."""
         df = satterthwaite(variance, items, self.item_df)
         return np.asarray(t_quantile(level, df) * np.sqrt(variance))
-
-    def _pairs(
-        self, first: NDArray[np.intp], second: NDArray[np.intp]
-    ) -> tuple[Array, Array, Array]:
-        """Score differences of pairs, straight from the covariance entries."""
-
-        def quadratic(c: Array) -> Array:
-            return np.asarray(
-                c[:, first, first] + c[:, second, second] - 2 * c[:, first, second]
-            )
-
-        return self._with_errors(
-            self.estimates[:, first] - self.estimates[:, second],
-            quadratic,
-            self.unbounded[first] | self.unbounded[second],
-        )
 
     @cached_property
     def _open(self) -> OpenScores | None:
@@ -295,36 +294,6 @@ class ScoreResult(ModelResult):
         covariance = self.covariances.mean(axis=0) + spread.T @ spread / len(spread)
         return scores, np.where(np.isfinite(covariance), covariance, 0.0)
 
-    def new_pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Each new model, and every other model beside it.
-
-        Returns
-        -------
-        first, second : ndarray of shape (n_pairs,)
-            Their places among the models, in the order of :meth:`contrasts`.
-        """
-        new, n_models = np.flatnonzero(self.is_new), len(self.models)
-        first = np.repeat(new, n_models)
-        second = np.tile(np.arange(n_models), len(new))
-        keep = first != second
-        return first[keep], second[keep]
-
-    def _pair_index(
-        self, first: NDArray[np.intp], second: NDArray[np.intp]
-    ) -> pd.MultiIndex:
-        return pd.MultiIndex.from_arrays(
-            [self.models[first], self.models[second]], names=["model", "opponent"]
-        )
-
-    @property
-    def moments(self) -> tuple[Array, Array, Array]:
-        """Score, standard error and degrees of freedom of every model."""
-        return self._with_errors(
-            self.estimates,
-            lambda c: np.diagonal(c, axis1=1, axis2=2),
-            self.unbounded,
-        )
-
     # -------------------------------------------------------------------------- scores
     @property
     def all_scores(self) -> pd.Series:
@@ -341,37 +310,22 @@ class ScoreResult(ModelResult):
         """Standard errors of the new models' scores."""
         return self.all_standard_errors[self.is_new]
 
-    def _limits(
-        self, estimate: Array, error: Array, half: Array, level: float
+    def limits(
+        self, first: Indices, second: Indices | None, level: float
     ) -> tuple[Array, Array]:
-        """Limits of intervals whose half widths would be symmetric."""
-        if 0.0 < self.scale_z < np.inf:
-            # The common scale of the scores is estimated, which moves the limit away
-            # from zero farther off, and the other one nearer.
-            return limits_on_log_scale(estimate, error, half, level, self.scale_z)
-        return estimate - half, estimate + half
+        """Limits of scores, or of differences, as in :meth:`differences`.
 
-    def _interval(
-        self, estimate: Array, error: Array, df: Array, level: float
-    ) -> tuple[Array, Array]:
+        Models without a finite estimate have one each.
+        """
+        estimate, error, df = self.differences(first, second)
         half = t_quantile(check_level(level), df) * error
-        return self._limits(estimate, error, half, level)
-
-    def _with_limits(
-        self,
-        first: NDArray[np.intp],
-        second: NDArray[np.intp] | None,
-        limits: tuple[Array, Array],
-        level: float,
-    ) -> tuple[Array, Array]:
-        """Intervals, with one limit each for models without a finite estimate."""
+        low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
         if self._open is None:
-            return limits
-        low, high = (limit.copy() for limit in limits)
-        lost = self.unbounded[first]
+            return low, high
+        is_open = self.unbounded[first]
         if second is not None:
-            lost = (lost | self.unbounded[second]) & (first != second)
-        for at in np.flatnonzero(lost).tolist():
+            is_open = (is_open | self.unbounded[second]) & (first != second)
+        for at in np.flatnonzero(is_open).tolist():
             other = None if second is None else int(second[at])
             low[at], high[at] = self._open.limit(int(first[at]), other, level)
         return low, high
@@ -395,13 +349,10 @@ class ScoreResult(ModelResult):
             ``score``, ``standard_error``, ``low`` and ``high`` in logits, by model.
         """
         all_models, fixed = np.arange(len(self.models)), None
-        if relative_to is None:
-            score, error, df = self.moments
-        else:
+        if relative_to is not None:
             fixed = np.full_like(all_models, self._index.get_loc(relative_to))
-            score, error, df = self._pairs(all_models, fixed)
-        limits = self._interval(score, error, df, level)
-        low, high = self._with_limits(all_models, fixed, limits, level)
+        score, error, _ = self.differences(all_models, fixed)
+        low, high = self.limits(all_models, fixed, level)
         columns = {"score": score, "standard_error": error, "low": low, "high": high}
         return pd.DataFrame(columns, index=self._index)
 

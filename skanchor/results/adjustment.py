@@ -158,9 +158,9 @@ class JointErrors:
     def draw(
         cls,
         covariance: Array,
-        items: Array | None,
+        items: Array,
         item_df: float,
-        order: NDArray[np.intp],
+        scores: Array,
         n_draws: int,
     ) -> JointErrors:
         """Draw with a fixed seed, so that a result is a function of the data.
@@ -169,12 +169,12 @@ class JointErrors:
         ----------
         covariance : ndarray of shape (n_models, n_models)
             Covariance of the scores.
-        items : ndarray of shape (n_models, n_models) or None
+        items : ndarray of shape (n_models, n_models)
             Part of it that comes from item effects.
         item_df : float
             Degrees of freedom of that part; below one they are taken for one.
-        order : ndarray of shape (n_models,)
-            The models in an order that does not depend on how they are listed.
+        scores : ndarray of shape (n_models,)
+            Estimates, by which the draws are dealt.
         n_draws : int
             Number of draws.
 
@@ -186,8 +186,8 @@ class JointErrors:
         # Of many models, the draws would take much memory for as long as Python runs.
         make = _noise if len(covariance) <= _KEPT else _noise.__wrapped__
         noise, state = make(len(covariance), n_draws)
-        if items is None:
-            items = np.zeros_like(covariance)
+        # Dealt by rank, draws do not depend on how models are listed.
+        order = np.lexsort((np.diagonal(covariance), scores))
         ratio = np.ones(n_draws)
         if np.isfinite(item_df):
             # As in `satterthwaite`, at least one; a table may leave none.
@@ -205,6 +205,7 @@ class JointErrors:
         better: NDArray[np.intp],
         worse: NDArray[np.intp],
         df: Array,
+        is_drawn: NDArray[np.bool_] | bool = True,
         largest: float = 1.0,
     ) -> Array:
         """P-values of "better exceeds worse" where all scores are equal.
@@ -212,9 +213,11 @@ class JointErrors:
         Parameters
         ----------
         better, worse : ndarray of shape (n_hypotheses,)
-            The models that each hypothesis compares; their contrast has an error.
+            The models that each hypothesis compares.
         df : ndarray of shape (n_hypotheses,)
             Degrees of freedom of their contrast.
+        is_drawn : ndarray of shape (n_hypotheses,), default=True
+            Whether the contrast has an error; without one all p-values are one.
         largest : float, default=1.0
             P-values above it are of no interest and may be given as one.
 
@@ -235,7 +238,9 @@ class JointErrors:
         if largest < 0.5:
             quantile = t_quantile(1.0 - 2.0 * largest, df)
         smallest_error = np.sqrt(sampling + items * self.ratio.min())
-        at = np.flatnonzero(difference > (quantile * smallest_error)[:, None])
+        with np.errstate(invalid="ignore"):
+            smallest = np.where(is_drawn, quantile * smallest_error, np.inf)
+        at = np.flatnonzero(difference > smallest[:, None])
         row, draw = np.divmod(at, difference.shape[1])
         error = np.sqrt(sampling[row] + items[row] * self.ratio[draw])
         z = difference.ravel()[at] / error

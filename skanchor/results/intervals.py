@@ -128,13 +128,15 @@ def limits_on_log_scale(
     level : float
         Confidence level.
     scale_z : float
-        One over the standard error of the logarithm of the scale, above zero.
+        One over the standard error of the logarithm of the scale.
 
     Returns
     -------
     low, high : ndarray
-        The symmetric limits, in the limit of large ``scale_z``.
+        The symmetric limits where ``scale_z`` is infinite, or not above zero.
     """
+    if not 0.0 < scale_z < np.inf:
+        return estimate - half, estimate + half
     symmetric, outer, inner = _parts_of_scale(estimate, error, level, scale_z)
     # What overflows has no limit.
     with np.errstate(over="ignore"):

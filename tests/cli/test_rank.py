@@ -16,7 +16,7 @@ from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import ranking
+from skanchor.reports.readout import ranking
 
 FAST = ["--set", "cv=2"]
 

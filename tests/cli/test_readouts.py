@@ -20,8 +20,7 @@ NEW = "ivory-lynx"
 @pytest.fixture
 def fitted(monkeypatch, anchor):
     """Commands with this fixture read a fit that is there."""
-    for module in ("plan.fit_rows", "sensitivity.rank.fit_rows"):
-        monkeypatch.setattr(f"skanchor._cli.{module}", lambda options: anchor)
+    monkeypatch.setattr("skanchor._cli.rank.fit_rows", lambda options: anchor)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import ranking
+from skanchor.reports.readout import ranking
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"

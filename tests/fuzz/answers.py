@@ -14,7 +14,7 @@ from skanchor.bootstrap import Bootstrapped
 from skanchor.exceptions import SeparationWarning
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.text import ranking
+from skanchor.reports.readout import ranking
 
 CLOSE = 2e-5
 

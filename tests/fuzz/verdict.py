@@ -16,7 +16,7 @@ import skanchor
 from skanchor._model import newton
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
-MOST_POINTS = 100_000  # evaluations of a loss by Newton's loop: more of them hang
+MOST_POINTS = 1_000_000  # evaluations of the logits of a source: more of them hang
 CPU_LIMIT = 300  # seconds, for what does not end in other places
 HOME = str(Path(skanchor.__file__).parent)
 CHECKS = str(Path(sklearn.__file__).parent / "utils" / "validation.py")
@@ -46,8 +46,8 @@ class Verdict:
 
 @contextlib.contextmanager
 def counted_points():
-    """Count the points at which losses are evaluated; raise ``Hang`` where too many."""
-    logits, n_points = newton.logits_of, Counter()
+    """Count the times that logits of a source are taken; ``Hang`` where too many."""
+    logits, n_points = newton.Fit.logits, Counter()
 
     def counted(*args, **kwargs):
         n_points["all"] += 1
@@ -55,11 +55,11 @@ def counted_points():
             raise Hang("".join(traceback.format_stack()[-6:]))
         return logits(*args, **kwargs)
 
-    newton.logits_of = counted
+    newton.Fit.logits = counted
     try:
         yield n_points
     finally:
-        newton.logits_of = logits
+        newton.Fit.logits = logits
 
 
 @contextlib.contextmanager

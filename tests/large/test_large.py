@@ -420,7 +420,7 @@ def test_what_it_cannot_do_is_refused():
     lost = tables[0].assign(x1_a=tables[0]["x1_a"].where(old.index != 7))
     at = old.index[old["judge"] != "human"][0]
     lost.loc[at, "x1_a"] = np.nan
-    with pytest.raises(BattlesError, match=r"Feature 'x1' is missing.* Table 0"):
+    with pytest.raises(BattlesError, match=r"Table 0: Feature 'x1' contains NaN"):
         fit_history([lost], AnchorPipeline())
     with pytest.raises(BattlesError, match="'swapped' may say which rows"):
         swapped = tables[0].drop(columns="shown_first").assign(swapped=True)

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from skanchor._model import item_covariance
 from skanchor._model.fit import Fit
-from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
+from skanchor._model.item_covariance import estimate_covariance, expanded
 from skanchor._model.item_effects import (
     PRIOR_WEIGHT,
     ItemPrior,
@@ -85,19 +85,17 @@ def fitted(layout, sources, joint=True):
 def history_of(layout, sources):
     start = fitted(layout, sources)
     beside = with_item_effects(start, np.eye(layout.n_sources - 1))
-    return RowsOfHistory(beside, sources, no_bounds(layout))
+    return beside, sources, no_bounds(layout)
 
 
 def estimated(layout, sources, prior=None):
     prior = ItemPrior() if prior is None else prior
-    return estimate_covariance(history_of(layout, sources), prior)
+    return estimate_covariance(*history_of(layout, sources), prior)
 
 
 def posterior(layout, sources, covariance):
     """Modes of the effects, their dense covariance, all information, and the fit."""
-    history = history_of(layout, sources)
-    history.expand(covariance.covariance)
-    fit = history.fit
+    fit, *_ = expanded(*history_of(layout, sources), covariance.covariance)
     grams = [
         (rows.source, rows.information(rows.weight, fit.probabilities(rows)))
         for rows in sources

@@ -163,7 +163,7 @@ def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
         z = np.column_stack([np.ones(len(eta)), np.full(len(eta), order), left - right])
         total = total + (z * (p * (1 - p))[:, None]).T @ z / len(eta) / 2
     # By the parameters of the judge's order and span, which no other row touches.
-    layout, at = result.fit.layout, result.solution.information.at
+    layout, at = result.fit.layout, result.solution.at
     parameters = np.r_[layout.position_effects.start + source, layout.span(source)]
     places = np.searchsorted(at, parameters)
     (unit, part) = (one_plan.kinds.information(one) for one_plan in (result, few))

@@ -12,7 +12,7 @@ from skanchor import AnchorPipeline
 from skanchor._battles import Inputs
 from skanchor.baselines import JointBTL, PooledLLM
 from skanchor.reports import to_dict
-from skanchor.reports.record import as_json_value
+from skanchor.reports.readout import as_json_value
 from skanchor.simulation import simulate_battles
 
 # What diagnostics find in small tables is no matter here.

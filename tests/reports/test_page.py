@@ -13,9 +13,8 @@ from skanchor.exceptions import DataWarning, WeakJudgeWarning
 from skanchor.reports import to_dict, write_report
 from skanchor.reports.facts import Facts
 from skanchor.reports.page import render_page
-from skanchor.reports.record import record_of
-from skanchor.reports.text import ranking
-from skanchor.reports.wording import words
+from skanchor.reports.readout import ranking, record_of
+from skanchor.reports.sentences import words
 from skanchor.simulation import simulate_battles
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
@@ -127,7 +126,7 @@ def test_each_context_by_itself():
     np.testing.assert_allclose(scores, leaderboard["score"], atol=5e-3)
     assert table.index[table["art"] == "–"].tolist() == ["model-02"]
     assert "prompts that are 75 % chat and 25 % code (column kind)" in page.text
-    assert "contexts-table" not in page_of(made.result_.under(mix)).tables
+    assert "contexts-table" in page_of(made.result_.under(mix)).tables
 
 
 def test_judges_of_little_worth_are_named(anchor):
@@ -255,7 +254,7 @@ def test_odd_names_are_harmless_in_a_terminal_and_in_tables():
     text = ranking(facts).to_text(width=80)
     assert "[red]x[/red]" in text and "\x1b" not in text and "?" in text
     assert "the data do not determine the score" in " ".join(text.split())
-    from skanchor.reports.views import board_table
+    from skanchor.reports.tables import board_table
 
     table = board_table(facts)
     assert r"a\|b" in table.to_markdown() and r"50 \% \& \$x\$" in table.to_latex()

@@ -210,7 +210,7 @@ def test_the_spread_between_repeats_is_one_part_of_their_covariance(rng):
 
 def test_large_boards_go_by_holm(monkeypatch, rng):
     result = random_result(rng)
-    monkeypatch.setattr("skanchor.results._board.ROMANO_WOLF_MODELS", 3)
+    monkeypatch.setattr("skanchor.results._ranking.ROMANO_WOLF_MODELS", 3)
     leaderboard = result.leaderboard(0.8)
     holm = result.rank_sets(0.8, "board", "holm").loc[leaderboard.index]
     assert leaderboard["rank_low"].equals(holm["low"].rename("rank_low"))
