@@ -9,14 +9,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._assembly import Inference
 from skanchor._battles import Comparisons
-from skanchor._battles.grouping import read_contexts
 from skanchor._cells import Cells
 from skanchor._crossfit.folds import FoldPlan, check_training_sets, make_plans
 from skanchor._crossfit.item_effects import (
@@ -34,7 +32,7 @@ from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._sample.admission import admit_to_inference, warn_of_no_judges
 from skanchor._sample.row_rules import TIES, check_weights_and_groups, mean_weight
-from skanchor._sample.sample import WEIGHTS, Battles, Sample
+from skanchor._sample.sample import WEIGHTS, Sample
 from skanchor._typing import Array, Split, Splitter
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
@@ -372,19 +370,6 @@ class AnchorPipeline(RankingEstimator):
         table = judge_table(admitted, scores.to_numpy(np.float64), self.calibrator_)
         return table if diagnostics is None else table.join(diagnostics.judges)
 
-    def _admitted(
-        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
-    ) -> Sample:
-        """The encoded sample; with contexts its models are labels of model and context.
-
-        Encoded rows may have their contexts already.
-        """
-        sample = super()._admitted(X, y, sample_weight, groups)
-        if self.context is None or sample.X.has_contexts:
-            return sample
-        contexts = read_contexts(self.context, X)
-        return sample.in_contexts(contexts, self.context)
-
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         inference = self.prepare(sample)
         full = inference.fit()
@@ -469,12 +454,6 @@ class AnchorPipeline(RankingEstimator):
             self.historical_fit,
             self.disagreement == "widen",
         )
-
-    def _encode(self, X: Battles) -> Comparisons:
-        encoded = super()._encode(X)
-        if self.context is None or encoded.has_contexts:
-            return encoded
-        return encoded.in_contexts(read_contexts(self.context, X))
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         for stage in (self.btl_, self.calibrator_, self.arrival_):

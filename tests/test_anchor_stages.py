@@ -15,7 +15,6 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._battles import decide_roles
-from skanchor._estimators.judges import NoJudges
 from skanchor.exceptions import BattlesError
 
 pytestmark = pytest.mark.filterwarnings(
@@ -53,11 +52,10 @@ def by_hand(X, y, new_models):
     """Each stage fitted on what the one before hands on, and the rows it is given."""
     rows = Comparisons.from_battles(X)
     rows = decide_roles(rows, np.ones(len(rows)), new_models)
-    judged = len(rows.judges) > 0
     stages, tables = {}, {}
     for name, stage in (
         ("btl", BTLRegressor()),
-        ("calibrator", JudgeCalibrator() if judged else NoJudges()),
+        ("calibrator", JudgeCalibrator()),
         ("arrival", ArrivalScorer()),
         ("debiaser", RieszDebiaser()),
     ):

@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
 from tables import meets, scored, warnings_of
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor._estimators.judges import JudgeFit, favour_of_a_side
+from skanchor._estimators.judges import favour_of_a_side
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import BattlesError, DataWarning, WeakJudgeWarning
@@ -237,8 +237,8 @@ def fits_without_order(battles, y, calibrator):
         used = ~battles.involves_new[cut.rows]
         delta = np.where(used, battles.score_differences[cut.rows], 0.0)[:, None]
         rows = TrainingRows(cut.pairs, y[cut.rows], used.astype(float), delta)
-        judge, times = battles.judges[m], np.ones(len(cut))
-        yield JudgeFit(judge, calibrator.biases_[judge], rows, cut.order, times)
+        learner = calibrator.biases_[battles.judges[m]]
+        yield learner, rows, cut.order, np.ones(len(cut))
 
 
 def test_the_test_for_a_favour_by_least_squares():
@@ -248,7 +248,7 @@ def test_the_test_for_a_favour_by_least_squares():
     bias = LinearBias(alpha=0.3)
     fit = JudgeCalibrator(bias, position_effect=False).fit(battles, y)
     for result in fits_without_order(battles, y, fit):
-        learner, task, order = result.learner, result.rows, result.order
+        learner, task, order, _ = result
         w = task.weight
         design = np.hstack([task.parametric, learner.span(task.pairs)])
         coef = np.concatenate([learner.parametric_coef_, learner.coef_])
@@ -259,7 +259,7 @@ def test_the_test_for_a_favour_by_least_squares():
         rows = np.vstack([np.sqrt(curvature)[:, None] * design, np.diag(root)])
         right = np.append(np.sqrt(curvature) * order, np.zeros(len(root)))
         others = order - design @ np.linalg.lstsq(rows, right, rcond=None)[0]
-        effect, p_value = favour_of_a_side(result)
+        effect, p_value = favour_of_a_side(*result)
         assert_allclose(effect, others @ residual / (curvature @ others**2), rtol=1e-8)
         z = abs(others @ residual) / np.linalg.norm(others * residual)
         assert_allclose(p_value, 2.0 * norm.sf(z), rtol=1e-8)

@@ -209,6 +209,14 @@ class JudgeRows:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __getitem__(self, places: NDArray[np.intp]) -> JudgeRows:
+        """Rows at some places, in ascending order."""
+        if len(places) == len(self):
+            return self
+        sides = self.left[places], self.right[places]
+        of_rows = self.order[places], self.pairs[places]
+        return JudgeRows(self.rows[places], *sides, *of_rows, self.n_models)
+
     def involves(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which rows involve at least one of the flagged models."""
         return flags.take(self.left) | flags.take(self.right)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._model.fit import PEOPLE
 from skanchor._model.graph import components, in_braces
-from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import Step, grams_of
 from skanchor._model.sources import SourceRows

@@ -12,6 +12,7 @@ from skanchor._battles import Comparisons
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._model.fit import PEOPLE
 from skanchor._model.item_covariance import estimate_covariance
 from skanchor._model.item_effects import (
     FEW_MODELS,
@@ -20,7 +21,6 @@ from skanchor._model.item_effects import (
     ItemPrior,
     check_number,
 )
-from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning, SlowWarning
 from skanchor.warning_log import warn, warn_at_once

@@ -20,11 +20,11 @@ from skanchor._battles import Comparisons, align
 from skanchor._crossfit.identification import check_identified
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
-from skanchor._estimators.judges import JudgeCalibrator, NoJudges
+from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._estimators.votes import fit_bias
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._model.logistic import separation_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
@@ -267,8 +267,7 @@ def _calibrated(
     near: JudgeCalibrator | None = None,
 ) -> FittedStages:
     """Calibrate the judges against the scores that the rows carry."""
-    calibrator = clone(stages.calibrator) if len(X.judges) else NoJudges()
-    calibrator.fit_sample(sample.with_battles(X), near)
+    calibrator = clone(stages.calibrator).fit_sample(sample.with_battles(X), near)
     X, alpha = calibrator.transform(X), stages.btl.alpha
     fit = PipelineFit.of(sample.with_battles(X), calibrator, btl.bias_, alpha=alpha)
     return FittedStages(btl, calibrator, clone(stages.arrival), X, fit)

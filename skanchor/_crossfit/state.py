@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from skanchor._crossfit.fits import FoldResult
-from skanchor._model.fit import Fit
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.influence import Influence, influence_of
-from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import (
     NEW_TOLERANCE,
     FitOfAllRows,

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtr
 
 from skanchor._diagnostics.sums import N_TESTED, FitSums
-from skanchor._model.fit import Fit
-from skanchor._model.layout import without_rounding
+from skanchor._model.fit import Fit, without_rounding
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.riesz import Information
 from skanchor._model.sources import SourceSums

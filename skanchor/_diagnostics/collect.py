@@ -18,8 +18,7 @@ from skanchor._diagnostics.arrivals import ArrivalCheck
 from skanchor._diagnostics.report import Diagnostics
 from skanchor._diagnostics.sums import FitSums, feature_overlap, historical_features
 from skanchor._estimators.btl import BTLRegressor
-from skanchor._model.influence import group_matrix
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._model.logistic import fit_logistic
 from skanchor._model.riesz import Information
 from skanchor._sample.sample import Sample
@@ -332,5 +331,6 @@ def _level(
     by_row = values / sample.times[at]
     square = float(values @ by_row)
     if sample.groups is not None:
-        square = float(np.sum((group_matrix(sample.groups[at]) @ by_row) ** 2))
+        group, _ = pd.factorize(sample.groups[at])
+        square = float(np.sum(np.bincount(group, by_row) ** 2))
     return float(fit.coef[2]), square**0.5

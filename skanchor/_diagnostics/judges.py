@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skanchor._battles import FeaturePairs
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array

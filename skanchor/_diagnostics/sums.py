@@ -9,9 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._model.fit import Fit
+from skanchor._model.fit import PEOPLE, Fit
 from skanchor._model.influence import NO_DISPERSION
-from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceRows, SourceSums, extra_columns
 from skanchor._sample.sample import Sample

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._battles import Comparisons, Outcomes
+from skanchor._battles.grouping import read_contexts
 from skanchor._battles.table import is_named
 from skanchor._machine import limited_threads, threads_for
 from skanchor._model.sources import log_loss_terms, sigmoid
@@ -54,6 +55,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     # Names of the features seen in fit, by which later tables are read.
     _seen_features: tuple[str, ...] | None = None
     unseen: str
+    # Column of contexts, of an estimator that allows for them.
+    context: str | None = None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of this estimator and of nested estimators.
@@ -141,11 +144,11 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
-                rules, lists_rows = RowRules.of(self), not self._fits_cells
-                sample = rules.apply(
-                    sample, may_warn=self._has_errors, lists_rows=lists_rows
+                may_warn, lists_rows = self._has_errors, not self._fits_cells
+                rules = RowRules.of(self)
+                self.fit_sample(
+                    rules.apply(sample, may_warn=may_warn, lists_rows=lists_rows)
                 )
-                self.fit_sample(sample)
             self.warnings_ = tuple(log.distinct)
         except BaseException as error:
             # An interrupt, too, leaves no half-fitted estimator behind.
@@ -160,9 +163,17 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def _admitted(
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
-        """Validate and encode what ``fit`` is given."""
+        """Validate and encode what ``fit`` is given.
+
+        With contexts its models are labels of model and context. Encoded rows may have
+        their contexts already.
+        """
         sample = Sample.from_battles(X, y, sample_weight, groups)
-        return sample if self._allows_for_raters else sample.without_raters()
+        if not self._allows_for_raters:
+            sample = sample.without_raters()
+        if self.context is None or sample.X.has_contexts:
+            return sample
+        return sample.in_contexts(read_contexts(self.context, X), self.context)
 
     def fit_sample(
         self, sample: Sample, start: Any = None, seed_offset: int = 0
@@ -224,8 +235,11 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                     self, X, dtype=None, ensure_all_finite=False, reset=False
                 )
         encoded = Comparisons.from_battles(X)
-        seen = self._seen_features
-        return encoded if seen is None else encoded.with_features(seen)
+        if self._seen_features is not None:
+            encoded = encoded.with_features(self._seen_features)
+        if self.context is None or encoded.has_contexts:
+            return encoded
+        return encoded.in_contexts(read_contexts(self.context, X))
 
     def transform(self, X: Battles) -> Any:
         """Return the battles with the columns that this stage has estimated.
@@ -332,17 +346,13 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             If the outcomes of ``fit`` had ties as labels, because a decision function
             for two classes does not fit three.
         """
-        eta = self._decision(X)
+        eta = self._logits(X)
         if self._tied_labels:
             raise BattlesError(
                 "There is no decision function after a fit to outcomes with ties: "
                 "scikit-learn treats ties as a third class. Leave their rows out, or "
                 "use metrics.log_loss_scorer; in win_probability a tie is half a win."
             )
-        return eta
-
-    def _decision(self, X: Battles) -> Array:
-        eta = self._logits(X)
         return eta if self._first_wins == 1 else -eta
 
     def predict_proba(self, X: Battles) -> Array:
@@ -358,8 +368,9 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows, 2)
             Columns follow ``classes_``.
         """
-        eta = self._decision(X)
-        return np.column_stack([sigmoid(-eta), sigmoid(eta)])
+        eta = self._logits(X)
+        sides = [sigmoid(-eta), sigmoid(eta)]
+        return np.column_stack(sides if self._first_wins == 1 else sides[::-1])
 
     def predict(self, X: Battles) -> NDArray[Any]:
         """More probable outcome label of each row.
@@ -373,22 +384,17 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        eta = self._decision(X)
-        labels: NDArray[Any] = self.classes_[(eta > 0).astype(int)]
-        return labels
+        likelier = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likelier])
 
     def _outcome_values(self, X: Comparisons, y: ArrayLike) -> Array:
         """Preferences for the first side, in the labels of ``fit``."""
         if X.named:
             return Outcomes.encode(y, named=True).values
         labels = np.asarray(y)
-        if labels.dtype.kind in "biuf" and self.classes_.dtype.kind in "biuf":
-            low, high = (float(label) for label in self.classes_)
-            return np.asarray((labels - low) / (high - low), dtype=np.float64)
-        is_first = labels == self.classes_[1]
-        if not (is_first | (labels == self.classes_[0])).all():
+        if not np.isin(labels, self.classes_).all():
             raise BattlesError(f"y has labels other than {self.classes_.tolist()}.")
-        return is_first.astype(np.float64)
+        return (labels == self.classes_[1]).astype(np.float64)
 
     def score(
         self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import POSITION_BOUND, row_biases
+from skanchor._model.fit import without_rounding
 from skanchor._model.graph import count_components
-from skanchor._model.layout import without_rounding
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.logistic import separation_of
 from skanchor._model.sources import sigmoid
@@ -129,7 +129,6 @@ class JudgeCalibrator(ComparisonEstimator):
     ['x1', 'x2', 'x3']
     """
 
-    _needs_judges: ClassVar[bool] = True
     _stands_for: ClassVar = {"bias": make_learner}
     _parameter_constraints: ClassVar = {
         **ComparisonEstimator._parameter_constraints,
@@ -158,38 +157,33 @@ class JudgeCalibrator(ComparisonEstimator):
         seed_offset: int = 0,
     ) -> None:
         X, scores = sample.X, sample.X.learned_scores()
-        if not X.features_complete:
-            historical = sample.counts & (X.judge >= 0) & ~X.involves_new
-            X = usable_features(X, historical & np.isfinite(X.score_differences))
         slopes = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         low, high = np.array([slopes, (-POSITION_BOUND, POSITION_BOUND)]).T
-        biases, coefs, choices = {}, [], {}
+        used = sample.counts & ~X.is_human & ~X.involves_new
+        used &= np.isfinite(X.score_differences)
+        X = usable_features(X, used)
+        biases, choices, has_position = {}, {}, []
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
-            weight, delta = sample.weight.take(cut.rows), cut.differences(scores)
-            counted = weight > 0
-            used = counted & ~cut.involves(X.is_new) & np.isfinite(delta)
-            if not used.any():
+            places = np.flatnonzero(used[cut.rows])
+            if not len(places):
                 continue
-            counts, delta = np.where(used, weight, 0.0), np.where(used, delta, 0.0)
+            history = cut[places]
             near = None if start is None else start.biases_.get(judge)
-            is_shown = shows_both_orders(cut, used)
-            has_effect = bool(self.position_effect)
-            if self.position_effect == "auto":
-                has_effect = is_shown
-                if start is not None and near is not None:
-                    # Decided once, on all rows.
-                    has_effect = bool(start.has_position_effect_[judge])
-            elif has_effect:
-                _check_orders(judge, cut, used, counted, X.is_new)
-            n = 1 + has_effect
+            if start is None or near is None:
+                has_effect = self._has_position_effect(judge, history, cut, sample)
+            else:
+                # Decided once, on all rows.
+                has_effect = bool(start.has_position_effect_[judge])
+            n, at = 1 + has_effect, history.rows
             # Parametric columns: the score difference, whose coefficient is the
             # sensitivity, then the display order where it has an effect.
-            columns = np.column_stack([delta, cut.order])[:, :n]
-            y, bounds = sample.y.take(cut.rows), (low[:n], high[:n])
-            rows = TrainingRows(cut.pairs, y, counts, columns, bounds)
+            delta = history.differences(scores)
+            columns = np.column_stack([delta, history.order])[:, :n]
+            outcomes, bounds = (sample.y[at], sample.weight[at]), (low[:n], high[:n])
+            rows = TrainingRows(history.pairs, *outcomes, columns, bounds)
             # Without features there is no bias function to learn.
-            bias = self.bias if X.features_left.shape[1] else "linear"
+            bias = self.bias if rows.pairs.n_features else "linear"
             one = fit_near(learner_for(bias, judge), rows, judge, near, seed_offset)
             if isinstance(one, AutoBias):
                 losses = {f"loss {k}": v for k, v in one.losses_.items()}
@@ -197,14 +191,13 @@ class JudgeCalibrator(ComparisonEstimator):
                 choices[judge] = {"picked": one.picked_, **losses, **gaps}
                 one = one.learner_
             biases[judge] = one
-            coefs.append(one.parametric_coef_)
-            fit = JudgeFit(judge, one, rows, cut.order, sample.times[cut.rows])
-            if start is None and n == 1:
-                # A position effect that is left out is looked at once, on all rows.
-                order = cut.order[counted]
-                self._check_display(fit, order, is_shown, len(X.judges))
-            _warn_of_fit(fit)
-        if not biases and self._needs_judges:
+            has_position.append(has_effect)
+            times = sample.times[at]
+            if start is None and not self.position_effect:
+                # What is left out is looked at once, on all rows.
+                _check_favour(judge, one, rows, history, times, len(X.judges))
+            _warn_of_fit(judge, one, rows, times)
+        if len(X.judges) and not biases:
             raise BattlesError(
                 "No judge has a historical row: nothing to calibrate against the human "
                 "scores. Give judge rows between models with human votes."
@@ -212,36 +205,42 @@ class JudgeCalibrator(ComparisonEstimator):
         self.features_ = np.array(X.feature_names, dtype=object)
         table = pd.DataFrame.from_dict(choices, orient="index").rename_axis("judge")
         self.choices_: pd.DataFrame = table if start is None else start.choices_
-        by_judge = np.array([np.append(one, 0.0)[:2] for one in coefs]).reshape(-1, 2)
-        has_position = [len(one) > 1 for one in coefs]
-        self.with_parameters(biases, by_judge[:, 0], by_judge[:, 1], has_position)
+        coefs = [np.append(one.parametric_coef_, 0.0)[:2] for one in biases.values()]
+        slopes, positions = np.reshape(coefs, (-1, 2)).T
+        self.with_parameters(biases, slopes, positions, has_position)
 
-    def _check_display(
-        self, fit: JudgeFit, order: Array, is_shown: bool, n_judges: int
-    ) -> None:
-        """Warn of a position effect that is left out, and may be there.
+    def _has_position_effect(
+        self, judge: Any, history: JudgeRows, cut: JudgeRows, sample: Sample
+    ) -> bool:
+        """Decide on the position effect of a judge; refuse one that rows do not show.
 
-        ``order`` is that of all rows that count, those of new models among them, and
-        ``is_shown`` says whether the historical ones show models in both orders.
+        ``history`` are the rows of the fit among those of the judge.
         """
-        judge = fit.judge
+        if not self.position_effect:
+            return False
+        counted = cut[np.flatnonzero(sample.weight[cut.rows] > 0)]
         if self.position_effect == "auto":
+            is_shown = shows_both_orders(history)
             # Rows report an order, other than that of the columns, in vain.
-            if order.any() and (order != 1).any():
+            if not is_shown and counted.order.any() and (counted.order != 1).any():
                 text = f"{_NOT_SHOWN.format(judge=judge)} It is left out."
                 warn_of_data("position-effect-not-shown", [judge], text)
-        elif is_shown:
-            effect, p = favour_of_a_side(fit)
-            if p < FAVOUR / n_judges:
-                side = "first" if effect > 0 else "second"
-                text = (
-                    f"Judge {judge!r} favours the side shown {side} by about "
-                    f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out. Set "
-                    "position_effect to auto. If the columns are not in display order, "
-                    "add 'shown_first'."
-                )
-                code = "position-effect-left-out"
-                warn_of_data(code, [judge], text, DiagnosticWarning)
+            return is_shown
+        # A display order that depends on the pair alone shows one sign, if it is turned
+        # so that the earlier label comes first. So do rows with one new model, if they
+        # are turned so that it comes first.
+        turned = np.where(history.left < history.right, 1, -1) * history.order
+        sides = (
+            sample.X.is_new[side].astype(int) for side in (counted.left, counted.right)
+        )
+        side = np.subtract(*sides)
+        orders, arrivals = (
+            set(turned[turned != 0]),
+            set((side * counted.order)[side != 0]),
+        )
+        if not orders or (len(orders) == 1 and len(arrivals) == 1 and arrivals != {0}):
+            raise BattlesError(_NOT_SHOWN.format(judge=judge))
+        return True
 
     def with_parameters(
         self,
@@ -304,16 +303,17 @@ class JudgeCalibrator(ComparisonEstimator):
         """
         if isinstance(learner, str) and learner == "calibrator":
             learner = self.bias
-        learners, chosen = {}, {}
+        learners: dict[Any, Any] = {}
         for judge, fitted in self.biases_.items():
             one: Any = learner_for(learner, judge)
             is_same = hasattr(one, "for_riesz_weights") and same_settings(
                 one, learner_for(self.bias, judge)
             )
             if is_same or (isinstance(one, AutoBias) and judge in self.choices_.index):
-                chosen[judge] = for_riesz_weights(fitted)
-            learners[judge] = one
-        return {**learners, **chosen} if chosen else learner
+                learners[judge] = for_riesz_weights(fitted)
+        if not learners:
+            return learner
+        return {judge: learner_for(learner, judge) for judge in self.biases_} | learners
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         slopes, positions = (
@@ -349,27 +349,6 @@ class JudgeCalibrator(ComparisonEstimator):
         return (X.judge >= 0) & ~X.involves_new
 
 
-class NoJudges(JudgeCalibrator):
-    """Calibrator of a table without judges: the historical leaderboard alone."""
-
-    _needs_judges = False
-
-
-class JudgeFit(NamedTuple):
-    """A judge's fitted learner, with the rows that it was fitted on.
-
-    ``rows`` are all rows of the judge, of which only historical ones have a weight; the
-    parametric columns are the score difference, then the display order where it has an
-    effect. ``order`` is the display order, ``times`` how many rows each stands for.
-    """
-
-    judge: Any
-    learner: Any
-    rows: TrainingRows
-    order: Array
-    times: Array
-
-
 def fit_near(
     bias: Any, rows: TrainingRows, judge: Any, near: Any, seed_offset: int
 ) -> Any:
@@ -390,46 +369,27 @@ def fit_near(
     return learner
 
 
-def _check_orders(
-    judge: Any,
-    cut: JudgeRows,
-    used: NDArray[np.bool_],
-    counted: NDArray[np.bool_],
-    is_new: NDArray[np.bool_],
-) -> None:
-    """Refuse a position effect that the historical rows cannot tell apart."""
-    # A display order that depends on the pair alone shows one sign, if it is turned so
-    # that the earlier label comes first.
-    turned = np.where(cut.left < cut.right, cut.order, -cut.order)
-    n_orders = len(np.unique(turned[used & (cut.order != 0)]))
-    # Rows with one new model, turned so that it comes first.
-    new = np.append(is_new, False)
-    arrival = (new[cut.left] ^ new[cut.right]) & counted
-    orders = np.unique(np.where(new[cut.left], cut.order, -cut.order)[arrival])
-    if n_orders == 0 or (n_orders == 1 and len(orders) == 1 and orders[0] != 0):
-        raise BattlesError(_NOT_SHOWN.format(judge=judge))
-
-
-def shows_both_orders(cut: JudgeRows, used: NDArray[np.bool_]) -> bool:
-    """Whether no ranking of the models says which of two the used rows show first.
+def shows_both_orders(history: JudgeRows) -> bool:
+    """Whether no ranking of the models says which of two the rows show first.
 
     A ranking has no cycle, so that each model is a component of its own.
     """
-    used = used & (cut.order != 0)
-    left, right, ahead = cut.left[used], cut.right[used], cut.order[used] > 0
+    ordered = history[np.flatnonzero(history.order)]
+    left, right, ahead = ordered.left, ordered.right, ordered.order > 0
     # first[i, j]: some row shows model i before model j, (n_models, n_models).
-    first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
+    first = np.zeros((ordered.n_models, ordered.n_models), dtype=bool)
     first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
-    return bool(count_components(first)[1] < cut.n_models)
+    return bool(count_components(first)[1] < ordered.n_models)
 
 
-def _warn_of_fit(fit: JudgeFit) -> None:
+def _warn_of_fit(judge: Any, learner: Any, rows: TrainingRows, times: Array) -> None:
     """Warn of verdicts that are separated, weak, or follow the display order."""
-    judge, (slope, *position) = fit.judge, fit.learner.parametric_coef_
-    nowhere = np.zeros(1 + len(position), dtype=bool)
-    at_bound = np.asarray(getattr(fit.learner, "at_bound_", nowhere))
-    is_converged = bool(getattr(fit.learner, "converged_", True))
-    columns = "" if is_converged and not at_bound[0] else _separating(fit)
+    slope, nowhere = learner.parametric_coef_[0], np.zeros(2, dtype=bool)
+    at_bound = np.asarray(getattr(learner, "at_bound_", nowhere))
+    is_converged = bool(getattr(learner, "converged_", True))
+    columns = ""
+    if at_bound[0] or not is_converged:
+        columns = _separating(learner, rows, times)
     if columns:
         text = (
             f"The verdicts of judge {judge!r} are separated by {columns}: no finite "
@@ -465,17 +425,16 @@ def _warn_of_fit(fit: JudgeFit) -> None:
         warn_of_data("position-effect-at-bound", [judge], text, WeakJudgeWarning)
 
 
-def _separating(fit: JudgeFit) -> str:
+def _separating(learner: Any, rows: TrainingRows, times: Array) -> str:
     """The columns that separate the verdicts, and in how many rows; "" if none do."""
-    pairs, used, design = fit.rows.pairs, fit.rows.weight > 0, fit.rows.parametric
+    pairs, design = rows.pairs, rows.parametric
     names = ["the score difference", "the display order"][: design.shape[1]]
-    if linearity(fit.learner) == "fixed" and pairs.n_features:
-        span = np.asarray(fit.learner.span(pairs))
-        columns = span_names(fit.learner, pairs.names, span.shape[1])
+    if linearity(learner) == "fixed" and pairs.n_features:
+        span = np.asarray(learner.span(pairs))
+        columns = span_names(learner, pairs.names, span.shape[1])
         names += [f"feature {name!r}" for name in columns]
         design = np.hstack([design, span])
-    times = fit.times[used]
-    separation = separation_of(design[used], fit.rows.y[used], times)
+    separation = separation_of(design, rows.y, times)
     if not len(separation.columns):
         return ""
     return (
@@ -484,13 +443,37 @@ def _separating(fit: JudgeFit) -> str:
     )
 
 
-def favour_of_a_side(fit: JudgeFit) -> tuple[float, float]:
+def _check_favour(
+    judge: Any,
+    learner: Any,
+    rows: TrainingRows,
+    history: JudgeRows,
+    times: Array,
+    n_judges: int,
+) -> None:
+    """Warn of a position effect that is left out, and that the rows show."""
+    effect, p = favour_of_a_side(learner, rows, history.order, times)
+    if p < FAVOUR / n_judges and shows_both_orders(history):
+        side = "first" if effect > 0 else "second"
+        text = (
+            f"Judge {judge!r} favours the side shown {side} by about "
+            f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out. Set "
+            "position_effect to auto. If the columns are not in display order, "
+            "add 'shown_first'."
+        )
+        code = "position-effect-left-out"
+        warn_of_data(code, [judge], text, DiagnosticWarning)
+
+
+def favour_of_a_side(
+    learner: Any, rows: TrainingRows, order: Array, times: Array
+) -> tuple[float, float]:
     """Score test of a position effect that a fit has left out.
 
-    Returns the position effect that one step from zero gives, in judge logits, and a
-    two-sided p-value with the variance that the residuals show.
+    ``order`` is the display order, ``times`` how many rows each row stands for. Returns
+    the position effect that one step from zero gives, in judge logits, and a two-sided
+    p-value with the variance that the residuals show.
     """
-    rows, learner, order = fit.rows, fit.learner, fit.order
     weight, design = rows.weight, rows.parametric
     eta, ridge = design @ learner.parametric_coef_, np.zeros(design.shape[1])
     if rows.pairs.n_features:
@@ -507,7 +490,7 @@ def favour_of_a_side(fit: JudgeFit) -> tuple[float, float]:
     solver = SymmetricSystem.of(design.T @ weighted + np.diag(ridge))
     residual_order = order - design @ solver.solve(weighted.T @ order)
     information = curvature @ residual_order**2
-    variance = np.sum((residual_order * residual) ** 2 / fit.times)
+    variance = np.sum((residual_order * residual) ** 2 / times)
     # Of verdicts that the fit is sure of, rounding is all that is left.
     if not variance > 0 or not information > 1e-9 * weight.sum():
         return 0.0, 1.0

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from skanchor._battles import Comparisons
-from skanchor._model.fit import Fit
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.influence import NO_DISPERSION, dispersion
 from skanchor._model.item_effects import precision_of, with_item_effects
-from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import FitOfAllRows, Step, steps_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample

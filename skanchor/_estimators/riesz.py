@@ -22,8 +22,7 @@ from skanchor._battles import (
 )
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import carried
-from skanchor._model.fit import Fit
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE, Fit
 from skanchor._model.riesz import Information
 from skanchor._model.sources import ResidualRows, SourceRows, sigmoid, variance_of
 from skanchor._sample.sample import Battles, Sample, check_weight

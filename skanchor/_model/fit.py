@@ -1,15 +1,213 @@
-"""Parameters at their values, and the chain rule from local columns to them."""
+"""The parameter vector: its layout by source, its values, and the chain rule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._typing import Array
+
+PEOPLE = 0
+"""Code of people among the sources of comparisons; judges have the codes 1, 2, ..."""
+
+
+LEAST_SENSITIVITY = 1e-10
+"""Sensitivity below which a judge is uninformative: what is left is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Layout of the parameter vector x = (scores s, c, p, b, u).
+
+    Here c are sensitivities, p position effects, b the coefficients of spans, and u
+    item effects. People are a source like the judges. Their sensitivity is fixed at
+    one, they have no position effect and no item effects, and a span only where they
+    have a style.
+
+    Attributes
+    ----------
+    is_new : ndarray of shape (n_items,)
+        Which items, that is models or models in a context, are new.
+    context : ndarray of shape (n_items,)
+        Code of the context of each item; scores are zero-sum over the historical items
+        of each context.
+    model : ndarray of shape (n_items,)
+        Code of the model of each item, which without contexts is the item. What a
+        judge likes or dislikes in a model is the same in all contexts, so that item
+        effects are those of models.
+    widths : tuple of int
+        Number of span columns of each source.
+    positions : tuple of bool
+        Whether each source has a position effect.
+    has_item_effects : bool
+        Whether judges have item effects u.
+    """
+
+    is_new: NDArray[np.bool_]
+    context: NDArray[np.intp]
+    model: NDArray[np.intp]
+    widths: tuple[int, ...]
+    positions: tuple[bool, ...]
+    has_item_effects: bool = False
+
+    @cached_property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.is_new)
+
+    @cached_property
+    def n_models(self) -> int:
+        """Number of models."""
+        return int(self.model.max(initial=-1)) + 1
+
+    @cached_property
+    def has_contexts(self) -> bool:
+        """Whether models have several items, one in each context."""
+        return self.n_models < self.n_items
+
+    @cached_property
+    def n_sources(self) -> int:
+        """Number of sources: people and the judges."""
+        return len(self.widths)
+
+    @cached_property
+    def _edges(self) -> NDArray[np.intp]:
+        n_effects = (self.n_sources - 1) * self.n_models * self.has_item_effects
+        sizes = [self.n_items, *[self.n_sources] * 2, *self.widths, n_effects]
+        return np.cumsum([0, *sizes])
+
+    @cached_property
+    def size(self) -> int:
+        """Length of x."""
+        return int(self._edges[-1])
+
+    @cached_property
+    def scores(self) -> slice:
+        """Scores of the items."""
+        return slice(0, self.n_items)
+
+    @cached_property
+    def sensitivities(self) -> slice:
+        """Sensitivity of each source."""
+        return slice(*self._edges[1:3])
+
+    @cached_property
+    def position_effects(self) -> slice:
+        """Position effect of each source."""
+        return slice(*self._edges[2:4])
+
+    def span(self, source: int) -> slice:
+        """Coefficients of a source's span."""
+        return slice(*self._edges[3 + source : 5 + source])
+
+    @cached_property
+    def item_effects(self) -> slice:
+        """Item effects: those of the first judge on all models, then of the second."""
+        return slice(*self._edges[-2:])
+
+    @cached_property
+    def parameters_of(self) -> list[NDArray[np.intp]]:
+        """Indices in x of the parameters that the rows of each source touch.
+
+        Their order is that of :meth:`Fit.chain`: scores, sensitivity, position effect,
+        span, item effects.
+        """
+        indices = []
+        for source in range(self.n_sources):
+            has_effects = self.has_item_effects and source != PEOPLE
+            first = self.item_effects.start + (source - 1) * self.n_models
+            parts = [
+                self.scores,
+                self.sensitivities.start + source,
+                self.position_effects.start + source,
+                self.span(source),
+                slice(first, first + self.n_models * has_effects),
+            ]
+            indices.append(np.r_[tuple(parts)])
+        return indices
+
+    # ---------------------------------------------------------------------- masks of x
+    def of_scores(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mask of the scores of some items."""
+        mask = np.zeros(self.size, dtype=bool)
+        mask[self.scores] = items
+        return mask
+
+    def of_source(self, source: int) -> NDArray[np.bool_]:
+        """Mask of a source's own parameters, item effects apart.
+
+        Those of people are their span, those of a judge its sensitivity, its position
+        effect if it has one, and its span.
+        """
+        mask = np.zeros(self.size, dtype=bool)
+        mask[self.span(source)] = True
+        if source != PEOPLE:
+            mask[self.sensitivities.start + source] = True
+            mask[self.position_effects.start + source] = self.positions[source]
+        return mask
+
+    def of_judges(self) -> NDArray[np.bool_]:
+        """Mask of the own parameters of all judges."""
+        masks = [self.of_source(source) for source in range(1, self.n_sources)]
+        return np.any([np.zeros(self.size, dtype=bool), *masks], axis=0)
+
+    def of_item_effects(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mask of the effects of the models of some items under all judges."""
+        mask = np.zeros(self.size, dtype=bool)
+        if self.has_item_effects:
+            models = np.isin(np.arange(self.n_models), self.model[items])
+            mask[self.item_effects] = np.tile(models, self.n_sources - 1)
+        return mask
+
+    def bounds_of_new(self, bounds: tuple[float, float]) -> tuple[Array, Array]:
+        """Lower and upper bounds of all parameters, of which new scores have these."""
+        limits = np.full((2, self.size), [[-np.inf], [np.inf]])
+        limits[:, self.of_scores(self.is_new)] = np.array(bounds)[:, None]
+        return limits[0], limits[1]
+
+    def by_model(self, by_item: Array) -> Array:
+        """Sum of what the items of each model have, of shape (n_models, ...)."""
+        if not self.has_contexts:
+            return by_item
+        total = np.zeros((self.n_models, *by_item.shape[1:]))
+        np.add.at(total, self.model, by_item)
+        return total
+
+    @cached_property
+    def estimated(self) -> NDArray[np.bool_]:
+        """Mask of all parameters that rows decide, of history and of new models."""
+        every = np.ones(self.n_items, dtype=bool)
+        of_sources = self.of_source(PEOPLE) | self.of_judges()
+        return self.of_scores(every) | of_sources | self.of_item_effects(every)
+
+    @cached_property
+    def centring(self) -> Array:
+        """Indicators of the historical scores of each context, (n_contexts, size).
+
+        Logits depend on differences of scores alone, so along these directions the
+        information is zero. Their outer product, added to it, fixes the zero of the
+        scores of each context and changes nothing else.
+        """
+        n_contexts = int(self.context.max(initial=0)) + 1
+        rows = np.zeros((n_contexts, self.size))
+        items = np.flatnonzero(~self.is_new)
+        rows[self.context[items], items] = 1.0
+        return rows
+
+    @cached_property
+    def targets(self) -> Array:
+        """L: the score of each item, less the historical mean of its context.
+
+        It has the shape (size, n_items).
+        """
+        shares = self.centring / self.centring.sum(axis=1, keepdims=True)
+        unit = np.eye(self.size)[:, self.scores]
+        return np.asarray(unit - shares[self.context].T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,3 +365,20 @@ class Fit:
     def moved(self, x: Array, converged: bool = True) -> Fit:
         """The same fit at other parameters."""
         return replace(self, x=x, converged=converged)
+
+
+def without_rounding(sensitivities: Array) -> Array:
+    """Sensitivities with values that are rounding set to zero.
+
+    Otherwise even the smallest one would identify scores, by rounding alone.
+
+    Parameters
+    ----------
+    sensitivities : ndarray of shape (n_judges,)
+        Fitted sensitivities.
+
+    Returns
+    -------
+    ndarray of shape (n_judges,)
+    """
+    return np.where(np.abs(sensitivities) < LEAST_SENSITIVITY, 0.0, sensitivities)

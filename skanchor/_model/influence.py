@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._model.linalg import SymmetricSystem, positive_part
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
@@ -154,24 +154,6 @@ def _sums_by(codes: NDArray[np.intp], values: Array, n_codes: int) -> Array:
     n = len(codes)
     matrix = csc_array((np.ones(n), codes, np.arange(n + 1)), (n_codes, n))
     return np.asarray(matrix @ values)
-
-
-def group_matrix(codes: NDArray[np.intp]) -> csc_array:
-    """The sparse (n_groups, n_rows) matrix that sums values of rows by group.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_rows,)
-        Code of the group of each row; -1 for a row that is in none.
-
-    Returns
-    -------
-    csc_array
-    """
-    group, groups = pd.factorize(codes)
-    inside = (codes >= 0).astype(np.float64)
-    shape = len(groups), len(codes)
-    return csc_array((inside, group, np.arange(len(codes) + 1)), shape)
 
 
 def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:

@@ -157,9 +157,9 @@ def expanded(
     others = free & ~is_effect & (low < fit.x) & (fit.x < high)
 
     def beside(profiled: NDArray[np.bool_]) -> Array:
-        rest = at(profiled)
-        cross = matrix[rest[:, None], effects]
-        system = SymmetricSystem.of(matrix[rest[:, None], rest])
+        other = at(profiled)
+        cross = matrix[other[:, None], effects]
+        system = SymmetricSystem.of(matrix[other[:, None], other])
         return np.asarray(inner - cross.T @ system.solve(cross))
 
     return fit, fit.x[effects], beside(others), beside(others & ~spans)

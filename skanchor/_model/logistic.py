@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from skanchor._model.fit import Fit
-from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array

@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._model.fit import Fit
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.graph import components
 from skanchor._model.item_effects import inverse_of, precision_of
-from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array

@@ -10,8 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._model.fit import Fit
-from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.linalg import SymmetricSystem, with_eigenvalues
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._typing import Array

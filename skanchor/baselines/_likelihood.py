@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from skanchor._battles import Comparisons, decide_roles
 from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.btl import LEAST_NOISE
-from skanchor._model.fit import Fit
+from skanchor._model.fit import PEOPLE, Fit
 from skanchor._model.influence import influence_of
-from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
 from skanchor._model.riesz import Information

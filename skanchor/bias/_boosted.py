@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -135,12 +132,15 @@ class BoostedBias(StagedLearner):
         varied = variance > 0
         self._varied = np.flatnonzero(varied if varied.any() else ~varied)
         random = check_random_state(self.random_state)
-        n_rounds = self.max_rounds
+        n_rounds, held_out = self.max_rounds, np.zeros(len(rows))
         n_validation = round(self.validation_fraction * len(rows))
         if 0 < n_validation < len(rows):
-            n_rounds = self._best_number(rows, n_validation, random)
-        rounds = islice(self._rounds(rows, random), n_rounds + 1)
-        [(stages, fit, _)] = deque(rounds, maxlen=1)
+            out = random.permutation(len(rows))[:n_validation]
+            held_out[out] = rows.weight[out]
+            training = replace(rows, weight=rows.weight - held_out)
+            *_, losses = self._boost(training, n_rounds, random, held_out)
+            n_rounds = int(np.argmin(losses))
+        stages, fit, _ = self._boost(rows, n_rounds, random, 0.0 * held_out)
         self.n_rounds_ = len(stages)
         # Back from targets of mean square one to their units.
         self._stages = [
@@ -148,50 +148,34 @@ class BoostedBias(StagedLearner):
         ]
         self._store(fit, rows, unit)
 
-    def _best_number(self, rows: TrainingRows, n_validation: int, random: Any) -> int:
-        """Return the number of rounds with the least loss of the validation rows."""
-        out = random.permutation(len(rows))[:n_validation]
-        weight = rows.weight.copy()
-        weight[out] = 0.0
-        losses: list[float] = []
-        rounds = self._rounds(replace(rows, weight=weight), random)
-        for _, _, eta in islice(rounds, self.max_rounds + 1):
-            terms = loss_terms(self.loss, rows.y[out], eta[out])
-            losses.append(np.sum(rows.weight[out] @ terms))
-            if len(losses) > PATIENCE + np.argmin(losses):
-                break
-        return int(np.argmin(losses))
+    def _boost(
+        self, rows: TrainingRows, n_rounds: int, random: Any, held_out: Array
+    ) -> tuple[list[tuple[Any, Array]], LogisticFit, list[float]]:
+        """Boost for a number of rounds, or until the validation loss rises.
 
-    def _rounds(
-        self, rows: TrainingRows, random: Any
-    ) -> Iterator[tuple[list[tuple[Any, Array]], LogisticFit, Array]]:
-        """Boost without an end: yield the fit before the first round, and after each.
-
-        A fit is its stages (weak learner and step), the exact fit beside them, and the
-        logits or predictions of all rows, (n_rows, n_targets). Rows of weight zero
-        count for nothing.
+        Returns the stages (weak learner and step), the exact fit beside them, and the
+        loss before the first round and after each of them, with the weights of the rows
+        ``held_out``; these, of weight zero in ``rows``, count for nothing else.
         """
         responses = self._centred(np.vstack([rows.pairs.left, rows.pairs.right]))
-        design = np.hstack([rows.parametric, rows.pairs.contrast])
-        both = np.tile(rows.weight, 2)
-        used = np.flatnonzero(both > 0)
+        contrast, both = rows.pairs.contrast, np.tile(rows.weight, 2)
+        design, used = np.hstack([rows.parametric, contrast]), np.flatnonzero(both > 0)
         stages: list[tuple[Any, Array]] = []
+        losses: list[float] = []
         boosted, start = np.zeros_like(rows.y), None
         while True:
             fit = fit_exactly(
-                rows,
-                rows.pairs.contrast,
-                self._ridge,
-                self.loss,
-                offset=boosted,
-                start=start,
+                rows, contrast, self._ridge, self.loss, offset=boosted, start=start
             )
             start, eta = fit.coef, boosted + design @ fit.coef
+            losses.append(np.sum(held_out @ loss_terms(self.loss, rows.y, eta)))
+            has_risen = held_out.any() and len(losses) > PATIENCE + np.argmin(losses)
+            if has_risen or len(stages) == n_rounds:
+                return stages, fit, losses
             mean, curvature = eta, np.ones_like(eta)
             if self.loss == "logistic":
                 mean = expit(eta)
                 curvature = mean * (1.0 - mean)
-            yield stages, fit, eta
             # The weak learner f is fitted to pseudo-residuals r = -dL/d eta, by single
             # responses: the first one of a row gets r, the second -r. A row sees its
             # contrast f(x_a) - f(x_b), (n_rows, n_targets).
@@ -199,15 +183,15 @@ class BoostedBias(StagedLearner):
             targets = np.vstack([residual, -residual])
             weak = self._fit_weak(responses[used], targets[used], both[used], random)
             values = self._predict_weak(weak, responses).reshape(len(responses), -1)
-            contrast = values[: len(rows)] - values[len(rows) :]
+            moved = values[: len(rows)] - values[len(rows) :]
             # Newton step along the contrast, one for each target: the sum of w r f over
             # that of w V f^2, with the curvature V of the loss.
-            slope = rows.weight @ (residual * contrast)
-            bend = rows.weight @ (curvature * contrast**2)
+            slope = rows.weight @ (residual * moved)
+            bend = rows.weight @ (curvature * moved**2)
             step = np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 1e-12)
             # A tree without a split has the step zero; the next one may find a split.
             step *= self.learning_rate
-            boosted = boosted + step * contrast
+            boosted = boosted + step * moved
             stages.append((weak, step))
 
     def _centred(self, features: Array) -> Array:

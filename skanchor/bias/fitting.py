@@ -62,6 +62,17 @@ class TrainingRows:
         columns = ("pairs", "y", "weight", "parametric")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
+    def fitted(self, learner: Any, start: Any = None) -> Any:
+        """Fit a learner to the rows, in place.
+
+        Learners of users need not take arguments that say nothing.
+        """
+        options: dict[str, Any] = {} if start is None else {"start": start}
+        if self.parametric.shape[1]:
+            options |= {"parametric": self.parametric, "bounds": self.bounds}
+        learner.fit(self.pairs, self.y, self.weight, **options)
+        return learner
+
     def counted(self) -> TrainingRows:
         """Rows of positive weight, with weights of sum one."""
         rows = self[np.flatnonzero(self.weight > 0)]
@@ -113,12 +124,8 @@ def fit_learner(
         if name.split("__")[-1] == "random_state" and isinstance(value, Integral):
             seed = np.random.SeedSequence([int(value), seed_offset])
             learner.set_params(**{name: int(seed.generate_state(1)[0] >> 1)})
-    # Learners of users need not take arguments that say nothing.
-    options: dict[str, Any] = {} if start is None else {"start": start}
-    if rows.parametric.shape[1]:
-        options |= {"parametric": rows.parametric, "bounds": rows.bounds}
     try:
-        learner.fit(rows.pairs, rows.y, rows.weight, **options)
+        return rows.fitted(learner, start)
     except LearnerError as error:
         raise LearnerError(
             f"The bias learner of judge {judge!r} failed: {error}"
@@ -126,7 +133,6 @@ def fit_learner(
     except Exception as error:
         locate(error, f"Bias of judge {judge!r}")
         raise
-    return learner
 
 
 def same_settings(first: Any, other: Any) -> bool:
@@ -329,15 +335,13 @@ def fit_exactly(
     bounds = np.full((2, n_parametric + n_columns), [[-np.inf], [np.inf]])
     bounds[0, :n_parametric], bounds[1, :n_parametric] = rows.bounds
     fit = fit_logistic(
-        np.hstack([rows.parametric, columns]),
-        rows.y.ravel(),
-        rows.weight,
+        np.hstack([rows.parametric, columns]), rows.y.ravel(), rows.weight,
         offset=np.broadcast_to(offset, rows.y.shape).ravel(),
-        penalty=np.concatenate([np.zeros(n_parametric), ridge]),
+        penalty=np.append(np.zeros(n_parametric), ridge),
         bounds=(bounds[0], bounds[1]),
         start=None if start is None else start.ravel(),
         **settings,
-    )
+    )  # fmt: skip
     return replace(fit, coef=fit.coef.reshape(-1, *rows.y.shape[1:]))
 
 

@@ -108,58 +108,40 @@ class AutoBias(PairsLearner):
         self.loss = loss
 
     def _fit(self, rows: TrainingRows, start: Any) -> None:
-        rows, candidates = rows.counted(), self._candidates()
+        candidates = self.candidates
+        if candidates is None:
+            has_torch = find_spec("torch") is not None and find_spec("skorch")
+            candidates = ["linear", *(["network"] if has_torch else []), "boosted"]
+        names = [one if isinstance(one, str) else repr(one) for one in candidates]
+        learners = [make_learner(one) for one in candidates]
+        if not names or any(isinstance(one, AutoBias) for one in learners):
+            raise ValueError(
+                "candidates must not be empty, nor an automatic choice a candidate."
+            )
+        learners = [clone(one).set_params(loss=self.loss) for one in learners]
         # Held-out loss of each row under each candidate.
-        terms = np.zeros((len(rows), len(candidates)))
+        rows = rows.counted()
+        terms = np.zeros((len(rows), len(learners)))
         # The splitters of scikit-learn are slow to import.
         from sklearn.model_selection import KFold
 
         folds = KFold(self.n_splits, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(rows.y):
-            for c, candidate in enumerate(candidates.values()):
-                fit = self._fitted(candidate, rows[train])
-                terms[test, c] = self._terms(fit, rows[test])
-        names = list(candidates)
+            for c, learner in enumerate(learners):
+                terms[test, c] = self._terms(rows[train].fitted(learner), rows[test])
         chosen, losses, errors = simplest_within_error(terms, rows.weight)
         self.losses_ = dict(zip(names, losses.tolist(), strict=True))
         self.gap_error_ = dict(zip(names, errors.tolist(), strict=True))
-        self.picked_ = names[chosen]
-        self.learner_ = self._fitted(candidates[self.picked_], rows)
-
-    def _candidates(self) -> dict[str, Any]:
-        """Learners that are tried, by name."""
-        candidates = self.candidates
-        if candidates is None:
-            has_torch = find_spec("torch") is not None and find_spec("skorch")
-            candidates = ["linear", *(["network"] if has_torch else []), "boosted"]
-        named = {
-            one if isinstance(one, str) else repr(one): make_learner(one)
-            for one in candidates
-        }
-        if not named or any(isinstance(one, AutoBias) for one in named.values()):
-            raise ValueError(
-                "candidates must not be empty, nor an automatic choice a candidate."
-            )
-        return named
-
-    def _fitted(self, candidate: Any, rows: TrainingRows) -> Any:
-        learner = clone(candidate).set_params(loss=self.loss)
-        columns: dict[str, Any] = {}
-        if self.loss == "logistic":
-            columns = {"parametric": rows.parametric, "bounds": rows.bounds}
-        return learner.fit(rows.pairs, rows.y, rows.weight, **columns)
+        self.picked_, self.learner_ = names[chosen], rows.fitted(learners[chosen])
 
     def _terms(self, fit: Any, test: TrainingRows) -> Array:
-        """Loss of each held-out row."""
+        """Loss of each held-out row; the mean over targets of mean square one."""
         eta = np.asarray(fit.contrast(test.pairs))
-        if self.loss == "logistic":
+        if test.parametric.shape[1]:
             eta = eta + test.parametric @ fit.parametric_coef_
-            return loss_terms(self.loss, test.y, eta)
-        # Mean over the targets of the squared error in units of each target's square.
-        y = test.y.reshape(len(test), -1)
-        scale = np.mean(y**2, axis=0)
-        share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        return np.asarray(np.mean((y - eta.reshape(y.shape)) ** 2 * share, axis=1))
+        scaled, unit = test.counted().in_units_of_targets(self.loss)
+        terms = loss_terms(self.loss, scaled.y, (eta / unit).reshape(scaled.y.shape))
+        return np.asarray(terms.mean(axis=1))
 
     def psi(self, features: Array) -> Array:
         """Bias of single responses.

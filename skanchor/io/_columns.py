@@ -11,7 +11,7 @@ import pandas as pd
 
 from skanchor.io import _words as words
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import FAILED, TIE, UNCLEAR, label_key, name_key, outcome_key
+from skanchor.io._words import FAILED, ROLES, TIE, UNCLEAR, name_key, outcome_key
 
 OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")
 """Roles of columns that hold outcomes."""
@@ -22,17 +22,16 @@ MODELS = ("model_a", "model_b", "model", "better", "worse")
 FEW, SCALE = 20, 7
 """Most values of a column that has few; numbers above which outcomes are a scale."""
 
-_STANDARD = ("model_a", "model_b", "judge", "rater", "prompt_id", "shown_first")
 _LONG, _HEAD = 80, 1000  # letters of a long text; rows that are looked at first
 _ONE_MODEL = (
-    ("winner and loser", ("better", "worse")),
-    ("battles", ("battle", "model", "result")),
-    ("ratings", ("model", "prompt_id", "score")),
-    ("ratings", ("model", "prompt_id", "rank")),
+    ("winner and loser", "better worse"),
+    ("battles", "battle model result"),
+    ("ratings", "model prompt_id score"),
+    ("ratings", "model prompt_id rank"),
 )
 """Layouts without two columns of models, and the roles that they need."""
 
-_USUAL = "a usual name"
+_STANDARD, _USUAL = "the standard name", "a usual name"
 _ASKS_WINNER = (
     "winner, winner_swapped if it is about a game that showed model_b first, loser, "
     "verdict if its name is that of a judge, score_a or score_b, or ignored"
@@ -88,39 +87,10 @@ class Columns:
         self.layout = "pairs"
         self.has_sides = True
 
-    def find(self) -> None:
-        """Decide all columns, in the order in which one follows from another."""
-        for role in _STANDARD:
-            # Without judges, raters are asked about: they may be people or not.
-            if role != "rater" or self.named("judge"):
-                self._find_standard(role)
-        self._find_judges()
-        steps = [self._as_one_model]
-        if self._find_two_models():
-            self._find_standard("winner")
-            steps = [self._as_counts, self._as_judges, self._as_pairs, self._as_scores,
-                     self._as_anything]  # fmt: skip
-        if not any(step() for step in steps):
-            self.layout = UNCLEAR
-            self.decide(UNCLEAR, "no layout is known", *self.free())
-        for name in self.free():
-            labels = [label for label in self.few(name) if label]
-            is_model = words.is_in_role(words.side_of(name)[0], "model _")
-            if not labels:
-                continue
-            if is_model and all(label.casefold() in self.models for label in labels):
-                self.decide(UNCLEAR, _ASKS_MODEL, name)
-            elif not self.has_judge and self.layout != "judges":
-                if all(words.who_is(label_key(label)) for label in labels):
-                    self.decide(UNCLEAR, _ASKS_WHO, name)
-        self._find_prompts_and_features()
-        self.decide("keep", "a further column", *self.free())
-
     # ------------------------------------------------------------------------- helpers
     def decide(self, role: str, reason: str, *names: str) -> None:
         """Decide columns, or leave them open."""
-        for name in names:
-            self.decisions[name] = Decision(role, reason)
+        self.decisions |= dict.fromkeys(names, Decision(role, reason))
 
     def ask_outcomes(self, *names: str) -> None:
         """Leave columns open that may hold outcomes."""
@@ -139,18 +109,6 @@ class Columns:
         """Free columns whose names may have a role, the usual names first."""
         return words.names_in_role(self.free(), role)
 
-    @property
-    def has_judge(self) -> bool:
-        """Whether a column of the table says who decided."""
-        return any(name != FILE for name in self.named("judge"))
-
-    def take(self, **roles: str) -> bool:
-        """Decide the first column that is called as each role, if all are there."""
-        names = {role: self.called(usual)[:1] for role, usual in roles.items()}
-        for role, name in names.items() if all(names.values()) else ():
-            self.decide(role, _USUAL, *name)
-        return all(names.values())
-
     def sides(self) -> dict[str, dict[str, str]]:
         """Free columns whose names differ in the side alone, by pattern and side."""
         pairs: dict[str, dict[str, str]] = {}
@@ -159,22 +117,35 @@ class Columns:
             pairs.setdefault(pattern, {}).setdefault(side, name)
         return {pattern: pair for pattern, pair in pairs.items() if len(pair) == 2}
 
-    def find_sides(self, kind: str) -> bool:
-        """Decide the two columns of a kind; those but of models must hold numbers."""
-        roles = [f"{kind}_a", f"{kind}_b"]
-        for pattern, pair in self.sides().items() if not self.named(*roles) else ():
-            fits = kind == "model" or all(map(self.is_number, pair.values()))
-            if fits and words.is_in_role(pattern, f"{kind} _"):
-                for side, name in pair.items():
-                    self.decide(f"{kind}_{side}", _USUAL, name)
-                break
-        return all(map(self.named, roles))
+    def take(self, roles: str, usual: str = "") -> bool:
+        """Decide a column for each of some roles, if all of them have one."""
+        names = {}
+        for role, word in zip(roles.split(), (usual or roles).split(), strict=True):
+            names[role] = self.named(role) or self._with_side(word) or self.called(word)
+        if not all(names.values()):
+            return False
+        for role, (name, *_) in names.items():
+            if name not in self.decisions:
+                self.decide(role, _USUAL, name)
+        return True
+
+    def _with_side(self, role: str) -> list[str]:
+        """Columns of one side of a kind; those but of models must hold numbers."""
+        kind, _, side = role.rpartition("_")
+        if f"{kind} _" not in ROLES or self.named(f"{kind}_a", f"{kind}_b"):
+            return []
+        return [
+            pair[side]
+            for pattern, pair in self.sides().items()
+            if words.is_in_role(pattern, f"{kind} _")
+            and (kind == "model" or all(map(self.is_number, pair.values())))
+        ]
 
     def values(self, name: str) -> dict[str, int]:
         """Distinct values of a column and their rows, in the order of the table."""
         codes, labels = pd.factorize(self.frame[name])
         n_rows = np.bincount(codes + 1, minlength=len(labels) + 1).tolist()
-        is_judge = self.decisions.get(name, [""])[0] == "judge"
+        is_judge = name in self.named("judge")
         key = words.value_key if is_judge else outcome_key
         counts: Counter[str] = Counter({"": n_rows[0]} if n_rows[0] else {})
         for label, n in zip(labels, n_rows[1:], strict=True):
@@ -192,19 +163,14 @@ class Columns:
         """Whether the first cells of a column are numbers."""
         head = self.frame[name].head(_HEAD).dropna().astype("str").str.strip()
         head = head[head.ne("")].str.replace(",", ".", regex=False)
-        return len(head) > 0 and bool(
-            pd.to_numeric(head, errors="coerce").notna().all()
-        )
+        numbers = pd.to_numeric(head, errors="coerce")
+        return len(head) > 0 and bool(numbers.notna().all())
 
     @cached_property
     def models(self) -> dict[str, str]:
         """Names of the models as they are written, by the names without case."""
-        names: dict[str, str] = {}
-        for column in self.named(*MODELS):
-            for label in self.values(column):
-                names.setdefault(label.casefold(), label)
-        names.pop("", None)
-        return names
+        labels = [v for name in self.named(*MODELS) for v in self.values(name) if v]
+        return {label.casefold(): label for label in reversed(labels)}
 
     def is_verdict(self, name: str) -> bool:
         """Whether a column holds outcomes in words, of which one is a side."""
@@ -229,7 +195,7 @@ class Columns:
         """What each cell means, if all of a column say people or judge."""
         # Of other columns, true and false or numbers do not say who decided.
         is_flag = words.is_in_role(name_key(name), "kind")
-        values = {value: label_key(value) for value in self.few(name)}
+        values = {value: words.label_key(value) for value in self.few(name)}
         is_kind = all(key in _KINDS and (is_flag or key not in _FLAGS)
                       for key in values.values())  # fmt: skip
         return {v: _KINDS[key] for v, key in values.items()} if is_kind else {}
@@ -240,18 +206,60 @@ class Columns:
         nested = (list, dict, tuple, set, np.ndarray)
         for name in self.free():
             column = self.frame[name]
+            if column.dtype not in (object, "str"):
+                continue
             if column.dtype == object and any(isinstance(c, nested) for c in column):
                 self.decide("ignored", "lists or objects", name)
-            elif column.dtype == object or column.dtype == "str":
-                head = [cell for cell in column.head(_HEAD) if isinstance(cell, str)]
-                long = [cell for cell in head if len(cell) > _LONG or "\n" in cell]
-                if 10 * len(long) > len(head):
-                    self.decide("keep", "long texts, no labels", name)
+                continue
+            head = [cell for cell in column.head(_HEAD) if isinstance(cell, str)]
+            long = [cell for cell in head if len(cell) > _LONG or "\n" in cell]
+            if 10 * len(long) > len(head):
+                self.decide("keep", "long texts, no labels", name)
+
+    def find(self) -> None:
+        """Decide all columns, in the order in which one follows from another."""
+        for role in ("model_a", "model_b", "judge", "rater", "prompt_id",
+                     "shown_first"):  # fmt: skip
+            # Without judges, raters are asked about: they may be people or not.
+            if role != "rater" or self.named("judge"):
+                self._find_standard(role)
+        self._find_judges()
+        if self._find_two_models():
+            self._find_standard("winner")
+            steps = (self._as_counts, self._as_judges, self._as_pairs,
+                     self._as_scores, self._as_anything)  # fmt: skip
+            is_known = any(step() for step in steps)
+        else:
+            is_known = self._as_one_model()
+        if not is_known:
+            self.layout = UNCLEAR
+            self.decide(UNCLEAR, "no layout is known", *self.free())
+        if self.layout in ("battles", "ratings"):
+            why = "rows have one model, whatever was shown first"
+            self.decide("ignored", why, *self.named("shown_first"))
+        has_judge = self.layout == "judges" or self.has_judge
+        for name in self.free():
+            labels = [label for label in self.few(name) if label]
+            is_model = words.is_in_role(words.side_of(name)[0], "model _")
+            if not labels:
+                continue
+            if is_model and all(label.casefold() in self.models for label in labels):
+                self.decide(UNCLEAR, _ASKS_MODEL, name)
+            elif not has_judge and all(words.who_is(words.label_key(one))
+                                       for one in labels):  # fmt: skip
+                self.decide(UNCLEAR, _ASKS_WHO, name)
+        self._find_prompts_and_features()
+        self.decide("keep", "a further column", *self.free())
+
+    @property
+    def has_judge(self) -> bool:
+        """Whether a column of the table says who decided."""
+        return any(name != FILE for name in self.named("judge"))
 
     def _find_standard(self, role: str) -> None:
         """The column with the standard name of a role."""
         names = [n for n in self.free() if n.strip().casefold() == role]
-        self.decide(role, "the standard name", *names[:1])
+        self.decide(role, _STANDARD, *names[:1])
 
     def _find_judges(self) -> None:
         """Columns of judges and raters, or one that says whether people decided."""
@@ -277,17 +285,35 @@ class Columns:
 
     def _find_two_models(self) -> bool:
         """The two columns of models, or one and its opponent."""
-        if self.find_sides("model"):
+        if self.take("model_a model_b"):
             return True
         if self.named("model_a", "model_b"):
             return False
-        self.has_sides = not self.take(model_a="model", model_b="opponent")
+        self.has_sides = not self.take("model_a model_b", "model opponent")
         return not self.has_sides
+
+    def _as_one_model(self) -> bool:
+        """Names of winner and loser, a row for each model and battle, or ratings."""
+        for layout, roles in _ONE_MODEL:
+            if layout == "winner and loser":
+                # Outcomes beside a loser are no names.
+                names = [self.named(role) or self.called(role)[:1]
+                         for role in roles.split()]  # fmt: skip
+                better, worse = ({v for n in one for v in self.values(n)}
+                                 for one in names)  # fmt: skip
+                if not better & worse:
+                    continue
+            if self.take(roles):
+                self.layout = layout
+                if layout == "winner and loser":
+                    self.decide(UNCLEAR, _ASKS_TURN["tie"], *self.called("tie"))
+                return True
+        return False
 
     def _as_counts(self) -> bool:
         """Wins of either side, or wins and losses of the first."""
         if self.named("winner") or not (
-            self.find_sides("wins") or self.take(wins_a="wins", wins_b="losses")
+            self.take("wins_a wins_b") or self.take("wins_a wins_b", "wins losses")
         ):
             return False
         self.layout = "counts"
@@ -324,10 +350,8 @@ class Columns:
 
     def _ask_turns(self) -> None:
         """Leave columns open that could turn outcomes round."""
-        for name in self.free():
-            roles = [role for role in _ASKS_TURN if name in self.called(role)]
-            if roles and self.few(name):
-                self.decide(UNCLEAR, _ASKS_TURN[roles[0]], name)
+        for role, why in _ASKS_TURN.items():
+            self.decide(UNCLEAR, why, *filter(self.few, self.called(role)))
 
     def _as_pairs(self) -> bool:
         """One outcome in each row."""
@@ -343,7 +367,7 @@ class Columns:
 
     def _as_scores(self) -> bool:
         """A number for each side: the larger score wins, or the smaller rank."""
-        if not any(map(self.find_sides, ("score", "rank"))):
+        if not self.take("score_a score_b") and not self.take("rank_a rank_b"):
             return False
         self.layout = "scores"
         self._ask_turns()
@@ -351,7 +375,7 @@ class Columns:
 
     def _as_anything(self) -> bool:
         """Columns that may hold the outcome, by the number of their values."""
-        if self.find_sides("votes"):
+        if self.take("votes_a votes_b"):
             why = "may count votes (wins_a, wins_b), or the larger number wins "
             names = self.named("votes_a", "votes_b")
             self.decide(UNCLEAR, why + "(score_a, score_b)", *names)
@@ -368,38 +392,17 @@ class Columns:
         self.ask_outcomes(*names)
         return 0 < len(names) < 6
 
-    def _as_one_model(self) -> bool:
-        """Names of winner and loser, a row for each model and battle, or ratings."""
-        for layout, roles in _ONE_MODEL:
-            names = {role: [*self.named(role), *self.called(role)] for role in roles}
-            fits = all(names.values())
-            if fits and layout == "winner and loser":
-                # Outcomes beside a loser are no names.
-                better, worse = (self.values(one[0]) for one in names.values())
-                fits = bool({*better} & {*worse})
-            if fits:
-                break
-        else:
-            return False
-        self.layout = layout
-        for role, (name, *_) in names.items():
-            if name not in self.decisions:
-                self.decide(role, _USUAL, name)
-        if layout == "winner and loser":
-            self.decide(UNCLEAR, _ASKS_TURN["tie"], *self.called("tie"))
-        return True
-
     def _find_prompts_and_features(self) -> None:
         """The column of prompts; pairs of numeric columns, which get standard names."""
-        if not self.named("prompt_id"):
-            self.decide("prompt_id", _USUAL, *self.called("prompt_id")[:1])
+        self.take("prompt_id")
         for pattern, pair in self.sides().items():
             stem = "_".join(pattern.replace("_", " ").split())
-            for side, name in pair.items() if stem else ():
+            if not stem or not all(map(self.is_number, pair.values())):
+                continue
+            for side, name in pair.items():
                 is_standard = name.endswith(("_a", "_b"))
                 role = "keep" if is_standard else f"keep as {stem}_{side}"
-                if all(map(self.is_number, pair.values())):
-                    self.decide(role, "a feature of either side", name)
+                self.decide(role, "a feature of either side", name)
 
 
 def judge_name(column: str) -> str:

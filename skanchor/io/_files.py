@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import io
 import json
 import os
 import re
@@ -11,8 +10,7 @@ import stat
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -33,9 +31,6 @@ LIMIT, TIMES = 1 << 30, 100
 
 BLOCK = 1 << 23
 """Most bytes of a row of text with separators."""
-
-Opener = Callable[[], Any]
-"""Opens the unpacked bytes of a file anew."""
 
 Lines = list[tuple[int, str]]
 """Numbers of lines that cannot be read, and why."""
@@ -72,9 +67,10 @@ def read_file(
     """Table of a file as it is; all cells of a CSV are text."""
     name = os.fspath(path)
     label = "standard input" if name == STDIN else name
+    bad: Lines = []
     with located(label):
         try:
-            frame, bad = _read(_opener(name), name, encoding)
+            frame = _read(name, encoding, bad)
         except _UNREADABLE as error:
             # The system's own errors have a number; those of decompression have none.
             if isinstance(error, BattlesError) or getattr(error, "errno", None):
@@ -117,64 +113,73 @@ def stem_of(path: str) -> str:
     return "standard input" if path == STDIN else name.name
 
 
-def _read(
-    open_file: Opener, name: str, encoding: str | None
-) -> tuple[pd.DataFrame, Lines]:
+def _read(name: str, encoding: str | None, bad: Lines) -> pd.DataFrame:
     """Read a file as what its first bytes show, or else as text with separators."""
-    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
-    suffix = next((s for s in reversed(suffixes) if s not in _PACKED), "")
-    with open_file() as file:
-        head = file.read(_HEAD)
-        if not head.strip():
-            raise ValueError("it is empty.")
-        if head.startswith(tuple(_MAGIC)):
-            raise ValueError("it is an archive inside another one; unpack it.")
-        if head.startswith(b"PAR1"):
-            return _read_parquet(file), []
-        if head.startswith(b"ARROW1"):
-            file.seek(0)
-            return _to_pandas(pa.ipc.open_file(file.read()).read_all()), []
+    content = _content_of(name)
+    head = bytes(memoryview(content)[:_HEAD])
+    if not head.strip():
+        raise ValueError("it is empty.")
+    if head.startswith(tuple(_MAGIC)):
+        raise ValueError("it is an archive inside another one; unpack it.")
+    if head.startswith(b"PAR1"):
+        return _read_parquet(content)
+    if head.startswith(b"ARROW1"):
+        return _to_pandas(pa.ipc.open_file(content).read_all())
     encoding = encoding or _encoding_of(head)
     try:
-        start = head.decode(encoding, "ignore").lstrip("\ufeff \r\n\t")[:1]
+        start = head.decode(encoding, "ignore").lstrip("\ufeff \r\n\t")
     except LookupError:
         raise ValueError(f"{encoding!r} is no encoding that is known.") from None
-    if suffix in _JSON or (start in "[{" and suffix not in _TEXT):
-        return _read_json(open_file, encoding)
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
+    suffix = next((s for s in reversed(suffixes) if s not in _PACKED), "")
+    if suffix in _JSON or (start[:1] in "[{" and suffix not in _TEXT):
+        return _read_json(content, encoding, bad)
+    # Every second part of the header is quoted.
+    header = "".join(start.partition("\n")[0].split('"')[::2])
     usual = "\t" if suffix == ".tsv" else ","
-    return _read_separated(open_file, head, encoding, usual)
+    separator = max(usual + ",\t;|", key=header.count)
+    try:
+        table = _read_rows(content, separator, encoding, None)
+    except pa.ArrowInvalid as error:
+        if "straddling" in str(error):
+            raise ValueError(f"a row has more than {BLOCK} bytes.") from None
+        table = _read_rows(content, separator, encoding, bad)
+    names = [name.strip() for name in table.column_names]
+    frame = _to_pandas(table.rename_columns(names))
+    # Spreadsheets write empty columns without a name for cells that were used once.
+    used = [bool(name) or frame.iloc[:, k].ne("").any() for k, name in enumerate(names)]
+    return frame.loc[:, used]
 
 
 # ------------------------------------------------------------------------------- bytes
-def _opener(path: str) -> Opener:
-    """Opener of a file; standard input, pipes and packed files are read at once."""
+def _content_of(path: str) -> pa.Buffer:
+    """Unpacked bytes of a file; those of a plain one stay on the disk."""
     if path == STDIN:
         if sys.stdin is None:
             raise OSError(9, "standard input is closed")
-        content = sys.stdin.buffer.read()
+        content = pa.py_buffer(sys.stdin.buffer.read())
     else:
         if Path(path).suffix.lower() in _WORKBOOKS:
             raise ValueError(
                 "it is a workbook; save its table as CSV, or pass "
                 "pandas.read_excel(...) to split_battles."
             )
-        mode = os.stat(path).st_mode
-        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        status = os.stat(path)
+        if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
             # It may have no end, as /dev/zero.
             raise ValueError("it is a device, not a file.")
-        with open(path, "rb") as file:
-            start = b"" if stat.S_ISFIFO(mode) else file.read(4)
-            if start and not start.startswith(tuple(_MAGIC)):
-                # A file of Python's: Arrow may read its own ahead after it is closed.
-                return partial(open, path, "rb")
-            content = start + file.read()
-    packing = next((v for k, v in _MAGIC.items() if content.startswith(k)), None)
+        if stat.S_ISREG(status.st_mode) and status.st_size:
+            content = pa.memory_map(path).read_buffer()
+        else:
+            content = pa.py_buffer(Path(path).read_bytes())
+    start = bytes(memoryview(content)[:4])
+    packing = next((v for k, v in _MAGIC.items() if start.startswith(k)), None)
     if packing is None:
-        return partial(io.BytesIO, content)
-    packed, whole = io.BytesIO(content), io.BytesIO()
+        return content
+    packed, whole = pa.BufferReader(content), pa.BufferOutputStream()
     unpacked = _only_member(packed) if packing == "zip" else pa.input_stream(
         packed, compression=packing)  # fmt: skip
-    limit = max(LIMIT, TIMES * len(content))
+    limit = max(LIMIT, TIMES * content.size)
     while chunk := unpacked.read(1 << 20):
         whole.write(chunk)
         if whole.tell() > limit:
@@ -182,10 +187,10 @@ def _opener(path: str) -> Opener:
                 f"it unpacks to more than {limit} bytes; unpack it yourself, and look "
                 "at what it holds."
             )
-    return partial(io.BytesIO, whole.getvalue())
+    return whole.getvalue()
 
 
-def _only_member(packed: IO[bytes]) -> IO[bytes]:
+def _only_member(packed: Any) -> IO[bytes]:
     """Open the only file of an archive; folders and macOS's additions do not count."""
     archive = zipfile.ZipFile(packed)
     names = [name for name in archive.namelist()
@@ -210,31 +215,8 @@ def _encoding_of(head: bytes) -> str:
 
 
 # -------------------------------------------------------------------------------- text
-def _read_separated(
-    open_file: Opener, head: bytes, encoding: str, usual: str
-) -> tuple[pd.DataFrame, Lines]:
-    """Read text with separators; ragged rows are listed."""
-    first = head.decode(encoding, "ignore").partition("\n")[0]
-    # Every second part is quoted.
-    header = "".join(first.split('"')[::2])
-    separator = max(usual + ",\t;|", key=header.count)
-    bad: Lines = []
-    read = partial(_read_rows, open_file, separator, encoding)
-    try:
-        table = read(None)
-    except pa.ArrowInvalid as error:
-        if "straddling" in str(error):
-            raise ValueError(f"a row has more than {BLOCK} bytes.") from None
-        table = read(bad)
-    names = [name.strip() for name in table.column_names]
-    frame = _to_pandas(table.rename_columns(names))
-    # Spreadsheets write empty columns without a name for cells that were used once.
-    used = [bool(name) or frame.iloc[:, k].ne("").any() for k, name in enumerate(names)]
-    return frame.loc[:, used], bad
-
-
 def _read_rows(
-    open_file: Opener, separator: str, encoding: str, bad: Lines | None
+    content: pa.Buffer, separator: str, encoding: str, bad: Lines | None
 ) -> pa.Table:
     """Table of text; with a list for ragged rows, these are left out and listed."""
     from pyarrow import csv
@@ -257,24 +239,21 @@ def _read_rows(
         # With several threads pyarrow does not give the numbers of rows.
         use_threads=bad is None,
     )
-    with open_file() as file, csv.open_csv(file, read, parse) as opened:
+    with csv.open_csv(pa.BufferReader(content), read, parse) as opened:
         names = opened.schema.names
     # All columns are text: pyarrow would guess types from the first block.
     text = csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
     )
     lines.clear()
-    with open_file() as file:
-        table = csv.read_csv(file, read, parse, text)
+    table = csv.read_csv(pa.BufferReader(content), read, parse, text)
     return pa.Table.from_arrays([unmarked(one) for one in table.columns], names)
 
 
 # -------------------------------------------------------------------------------- JSON
-def _read_json(open_file: Opener, encoding: str) -> tuple[pd.DataFrame, Lines]:
+def _read_json(content: pa.Buffer, encoding: str, bad: Lines) -> pd.DataFrame:
     """Read records: an array, one on each line, or the only list of an object."""
-    with open_file() as file:
-        text = file.read().decode(encoding).lstrip("\ufeff")
-    bad: Lines = []
+    text = codecs.decode(content, encoding).lstrip("\ufeff")
     try:
         whole = json.loads(text)
     except ValueError:
@@ -300,7 +279,7 @@ def _read_json(open_file: Opener, encoding: str) -> tuple[pd.DataFrame, Lines]:
             raise BattlesError(f"row {row} holds half a character (a lone surrogate).")
     names = dict.fromkeys(name for record in records for name in record)
     columns = {name: _column([r.get(name) for r in records]) for name in names}
-    return pd.DataFrame(columns), bad
+    return pd.DataFrame(columns)
 
 
 def _records_of(record: Any) -> list[Any]:
@@ -331,7 +310,7 @@ def _column(values: list[Any]) -> pd.Series:
 
 
 # ------------------------------------------------------------------------------- Arrow
-def _read_parquet(file: IO[bytes]) -> pd.DataFrame:
+def _read_parquet(content: pa.Buffer) -> pd.DataFrame:
     """Read Parquet; names of folders do not become columns.
 
     Models, judges and outcomes are read as codes, in a fifth of the time; texts that
@@ -339,16 +318,12 @@ def _read_parquet(file: IO[bytes]) -> pd.DataFrame:
     """
     from pyarrow import parquet
 
-    schema = parquet.read_schema(file)
-    texts = [
-        field.name
-        for field in schema
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-    ]
-    is_model = {n: is_in_role(side_of(n)[0], "model _") for n in texts}
-    labels = {*names_in_role(texts, "judge"), *names_in_role(texts, "winner")}
-    coded = [name for name in texts if is_model[name] or name in labels]
-    return _to_pandas(parquet.ParquetFile(file, read_dictionary=coded).read())
+    schema = parquet.ParquetFile(content).schema_arrow
+    texts = [n for n in schema.names
+             if schema.field(n).type in (pa.string(), pa.large_string())]  # fmt: skip
+    labels = [*names_in_role(texts, "judge"), *names_in_role(texts, "winner")]
+    labels += [name for name in texts if is_in_role(side_of(name)[0], "model _")]
+    return _to_pandas(parquet.ParquetFile(content, read_dictionary=labels).read())
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
@@ -378,11 +353,10 @@ def numbers_of(column: pd.Series) -> pd.Series | None:
             column = column.str.replace(",", ".", regex=False)
     texts = pa.array(column, type=pa.string(), from_pandas=True)
     # Arrow would also parse hexadecimal numbers, which are text here.
-    is_hexadecimal = pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py()
-    for kind in () if is_hexadecimal else (pa.int64(), pa.float64()):
-        try:
+    if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+        return None
+    for kind in (pa.int64(), pa.float64()):
+        with suppress(pa.ArrowInvalid):
             numbers = pc.cast(texts, kind).to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid:
-            continue
-        return pd.Series(numbers, index=column.index)
+            return pd.Series(numbers, index=column.index)
     return None

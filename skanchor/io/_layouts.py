@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any
@@ -9,47 +10,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io import _words as words
 from skanchor.io._files import numbers_of
 from skanchor.io._tables import FILE, Table, as_text, constant, recoded, relabelled
-from skanchor.io._tools import paired, without_failures, without_minus_one
-from skanchor.io._words import SHARES, TIE, A, B, number_of, outcome_key, value_key
+from skanchor.io._words import BAD, SHARES, TIE, A, B, number_of, outcome_key, value_key
+from skanchor.warning_log import warn
 
 Built = tuple[pd.DataFrame, pd.Series, pd.Series | None]
 
 _FIRST = ("prompt_id", "model_a", "model_b", "judge", "rater")
 # Columns of few labels in many rows, which may stay categories.
 _CODED = ("model_a", "model_b", "judge", "winner")
+_OUTCOMES = ("winner", "winner_swapped", "loser", "verdict")
 _DROPPED = "\0dropped"  # the label of judges whose rows are left out
-_FLAGGED = {"swapped": "\0swapped", "tie": "\0tie"}  # what flags say of rows, by role
 _ITS_MODEL = "its model"
-_VALUES: dict[Any, Any] = {A: 1.0, B: 0.0, TIE: 0.5, "both_bad": 0.5}
+_VALUES: dict[Any, Any] = {A: 1.0, B: 0.0, TIE: 0.5, BAD: 0.5}
 _LABELS = {"win": A, "loss": B, "failed": None}
-_TURNED = {A: B, B: A}
 _FLAGS = words.words_of(words.FLAGS)
 
 
 def build(table: Table, mapping: Any) -> Built:
     """Comparisons of a table, as a mapping without anything unclear says."""
     rows = Rows(table, mapping)
-    fits = fitting(rows.roles)
-    if not fits:
-        needed, _ = LAYOUTS.get(mapping.layout, LAYOUTS["pairs"])
-        raise rows.error(
-            f"the layout {mapping.layout!r} needs columns with the roles "
-            f"{needed.replace(' ', ', ').replace('|', ' or ')}."
-        )
-    # The roles of an edited mapping say more than what was proposed.
-    layout = mapping.layout if mapping.layout in fits else fits[-1]
-    X = LAYOUTS[layout][1](rows)
-    won = X["winner"].astype(object) if {*_FLAGGED.values()} & {*X} else X["winner"]
-    for role, name in _FLAGGED.items():
-        if name in X:
-            won = won.mask(X.pop(name), _turned(won) if role == "swapped" else TIE)
-    X["winner"] = _as_outcomes(won)
+    layout = rows.layout()
+    X = LAYOUTS[layout][2](rows)
     is_counted = layout == "counts" or bool(rows.named("count"))
     used = X["judge"] != _DROPPED
     used &= X["count"] > 0 if is_counted else True
@@ -57,16 +43,48 @@ def build(table: Table, mapping: Any) -> Built:
     X = without_failures(X, table.files) if len(X) else X
     if not len(X):
         raise rows.error("it holds no comparisons.")
-    for name in [name for name in X.columns if name not in _CODED]:
+    roles = {n: role.removeprefix("keep as ") for role in rows.roles
+             for n in rows.named(role)}  # fmt: skip
+    renamed = {name: role for name, role in roles.items() if role in X and role != name}
+    y = X.pop("winner")
+    labels = pd.factorize(y)[1]
+    if any(isinstance(label, float) for label in labels):
+        # A number does not say that both were bad.
+        X = X.assign(both_bad=y == BAD) if BAD in labels else X
+        y = recoded(y, lambda label: _VALUES.get(label, label)).astype(float)
+    else:
+        y = relabelled(y, str)
+    for name in X.columns.difference([*_CODED], sort=False):
         X[name] = _retyped(as_text(X[name]), name)
     first = [name for name in _FIRST if name in X]
-    X = X[[*first, *(name for name in X.columns if name not in first)]]
-    roles = {
-        n: str(d.meaning).removeprefix("keep as ") for n, d in mapping.columns.items()
-    }
-    X.attrs["renamed"] = {n: r for n, r in roles.items() if r in X and r != n}
-    y = X.pop("winner")
+    X = X[[*first, *X.columns.difference(first, sort=False)]]
+    X.attrs["renamed"] = renamed
     return X, y, X["count"] if is_counted else None
+
+
+def without_failures(
+    table: pd.DataFrame, where: str, of: str = "winner"
+) -> pd.DataFrame:
+    """Leave out rows without a verdict, and count them by judge and model."""
+    failed = table[of].isna()
+    if not failed.any():
+        return table
+    if failed.all():
+        raise BattlesError(f"{where}: none of its {len(table)} rows holds a verdict.")
+    lost = table[failed]
+    models = lost[lost.columns.intersection(["model_a", "model_b", "model"])]
+    labels = {"judge": [*lost["judge"]], "model": [*models.to_numpy().ravel("F")]}
+    counts = [
+        f"by {what} " + ", ".join(f"{one!r} {n}" for one, n in count.most_common(5))
+        for what, count in ((what, Counter(of)) for what, of in labels.items())
+    ]
+    text = (
+        f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left out: "
+        f"{'; '.join(counts)}."
+    )
+    subject = dict.fromkeys([*labels["judge"], *labels["model"]])
+    warn(DataWarning(text, code="failed-verdicts", subject=subject), stacklevel=5)
+    return table[~failed].reset_index(drop=True)
 
 
 # -------------------------------------------------------------------- columns by roles
@@ -80,6 +98,30 @@ class Rows:
         for name, one in mapping.columns.items():
             if name in self.frame:
                 self.roles.setdefault(str(one.meaning), []).append(name)
+
+    def layout(self) -> str:
+        """The layout that the roles have; each role must be of use there."""
+        fits = fitting(self.roles)
+        if not fits:
+            needed = LAYOUTS.get(self.mapping.layout, LAYOUTS["pairs"])[0]
+            raise self.error(
+                f"the layout {self.mapping.layout!r} needs columns with the roles "
+                f"{needed.replace(' ', ', ').replace('|', ' or ')}."
+            )
+        # The roles of an edited mapping say more than what was proposed.
+        layout = self.mapping.layout if self.mapping.layout in fits else fits[-1]
+        needed, more, _ = LAYOUTS[layout]
+        of_use = {"judge", "rater", "prompt_id", "ignored", *more.split()}
+        of_use |= {*needed.replace("|", " ").split()}
+        if self.named("winner_swapped"):
+            of_use -= {"shown_first", "swapped_order"}
+        for role, (name, *_) in self.roles.items():
+            if role not in of_use and not role.startswith("keep"):
+                raise self.error(
+                    f"column {name!r} is {role}, which is of no use in the layout "
+                    f"{layout!r}; make it keep or ignored in [columns]{self.of_file}."
+                )
+        return layout
 
     def error(self, text: str) -> BattlesError:
         """Error about the table."""
@@ -124,8 +166,23 @@ class Rows:
             )
         return numbers.astype(np.int64)
 
-    def flags(self, role: str) -> NDArray[np.bool_]:
-        """Which cells of the column of a role say yes."""
+    def worth(self, side: str = "") -> pd.Series:
+        """Scores, or ranks with a minus, of which a larger one is better."""
+        sides = "", "_a", "_b"
+        kinds = [k for k in ("score", "rank") if any(self.named(k + s) for s in sides)]
+        if len(kinds) > 1:
+            raise self.error("it has scores and ranks; keep one of the two.")
+        score = self.numbers(kinds[0] + side)
+        # -1 marks a failed verdict where no other score is negative.
+        failed = score == -1.0
+        if (score[~failed].dropna() >= 0.0).all():
+            score = score.mask(failed)
+        return score if kinds == ["score"] else -score
+
+    def flags(self, role: str) -> pd.Series:
+        """Which cells of the column of a role say yes; none if there is no column."""
+        if not self.named(role):
+            return pd.Series(False, self.frame.index)
         column = recoded(self.get(role), words.label_key).fillna("")
         odd = ~column.isin(_FLAGS)
         if odd.any():
@@ -134,7 +191,7 @@ class Rows:
                 f"column {self.named(role)[0]!r} should say {role}, and holds "
                 f"{cell!r}; it may hold {', '.join(map(repr, _FLAGS))}."
             )
-        return column.map(_FLAGS).to_numpy(dtype=bool)
+        return column.map(_FLAGS).astype(bool)
 
     def standard(self, *models: str, judge: str | None = None) -> pd.DataFrame:
         """Judges, raters, prompts, orders shown, further columns, and models by role.
@@ -155,9 +212,6 @@ class Rows:
         for role in ("rater", "prompt_id", "shown_first"):
             if self.named(role):
                 columns[role] = self.get(role)
-        for role, name in _FLAGGED.items():
-            if self.named(role):
-                columns[name] = self.flags(role)
         if self.named("swapped_order"):
             columns["shown_first"] = np.where(self.flags("swapped_order"), B, A)
         if self.named("count"):
@@ -185,9 +239,13 @@ class Rows:
         return labels.get(one.meaning, str(one.meaning).removeprefix("judge: "))
 
     def outcomes(
-        self, column: pd.Series, rows: pd.DataFrame | None = None
+        self, column: pd.Series, part: pd.DataFrame, is_swapped: pd.Series
     ) -> pd.Series:
-        """Standard labels or numbers of a column; null where there is no verdict."""
+        """Standard labels or numbers of a column; null where there is no verdict.
+
+        Sides and numbers of swapped rows are about the other order. Names of models are
+        not, and must be those of ``part``.
+        """
         outcomes = self.mapping.outcomes
         codes, labels = pd.factorize(column)
         texts = [*map(outcome_key, labels), *[""] * bool((codes < 0).any())]
@@ -200,15 +258,21 @@ class Rows:
                 f"it to [outcomes]{self.of_file}."
             )
         meanings = [self._meaning(text, column) for text in texts]
-        if meanings == [*labels]:
+        if meanings == [*labels] and not is_swapped.any():
             return column
         # The last one is that of empty cells, if any, whose code is -1.
         won = np.array(meanings, dtype=object)[codes]
+        turned = np.array([*map(_turned, meanings)], dtype=object)[codes]
+        won = np.where(is_swapped[column.index], turned, won)
         names = won == _ITS_MODEL
-        if names.any() and rows is not None:
+        if names.any() and "model_a" not in part:
+            raise self.error(
+                f"outcomes in column {column.name!r} name models; write win or loss."
+            )
+        if names.any():
             winner, a, b = (
                 recoded(one, lambda label: outcome_key(label).casefold()).to_numpy()
-                for one in (column, rows["model_a"], rows["model_b"])
+                for one in (column, part["model_a"], part["model_b"])
             )
             won[names] = None
             won[names & (winner == b)] = B
@@ -225,15 +289,14 @@ class Rows:
 
     def _meaning(self, text: str, column: pd.Series) -> Any:
         """Meaning of an outcome: a number, a standard label, "its model", or None."""
-        number = number_of(text)
-        one = self.mapping.outcomes.get(text) or self.mapping.outcomes[SHARES]
-        if number is not None and one.meaning in ("share", "share of model_b"):
+        number, outcomes = number_of(text), self.mapping.outcomes
+        meaning = outcomes.get(text, outcomes.get(SHARES)).meaning
+        if number is not None and meaning in ("share", "share of model_b"):
             if not 0.0 <= number <= 1.0:
                 raise self.error(f"{text} in column {column.name!r} is no share.")
-            return number if one.meaning == "share" else 1.0 - number
-        if isinstance(one.meaning, (int, float)):
-            return float(one.meaning)
-        return _LABELS.get(one.meaning, one.meaning)
+            return number if meaning == "share" else 1.0 - number
+        is_number = isinstance(meaning, (int, float))
+        return float(meaning) if is_number else _LABELS.get(meaning, meaning)
 
 
 def _filled(column: pd.Series) -> pd.Series:
@@ -241,28 +304,9 @@ def _filled(column: pd.Series) -> pd.Series:
     return column.notna() & column.ne("")
 
 
-def _turned(won: pd.Series) -> pd.Series:
-    """Outcomes about the other side."""
-    return recoded(
-        won, lambda one: 1.0 - one if isinstance(one, float) else _TURNED.get(one, one)
-    )
-
-
-def _as_outcomes(won: pd.Series) -> pd.Series:
-    """Outcomes as numbers if any of them is one, or else as labels."""
-    if any(isinstance(label, float) for label in pd.factorize(won)[1]):
-        return recoded(won, lambda label: _VALUES.get(label, label)).astype(float)
-    return relabelled(won, str)
-
-
-def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Several verdicts on each row below each other, in one group."""
-    if len(parts) == 1:
-        return parts[0].reset_index(drop=True)
-    if "prompt_id" not in parts[0]:
-        parts = [part.assign(prompt_id=[f"row-{n}" for n in part.index])
-                 for part in parts]  # fmt: skip
-    return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+def _turned(one: Any) -> Any:
+    """Outcome about the other side."""
+    return 1.0 - one if isinstance(one, float) else {A: B, B: A}.get(one, one)
 
 
 def _winners(one: Any, two: Any) -> Any:
@@ -273,34 +317,38 @@ def _winners(one: Any, two: Any) -> Any:
 
 # ----------------------------------------------------------------------------- layouts
 def _pairs(rows: Rows) -> pd.DataFrame:
-    roles = ("winner", "winner_swapped", "loser", "verdict")
-    columns = [(role, name) for role in roles for name in rows.named(role)]
+    columns = [(name, role) for name in rows.frame for role in _OUTCOMES
+               if name in rows.named(role)]  # fmt: skip
+    is_swapped, is_tie = rows.flags("swapped"), rows.flags("tie")
     parts = []
-    for role, name in columns:
-        judge = name if role == "verdict" else None
-        part, column = (
-            rows.standard("model_a", "model_b", judge=judge),
-            rows.frame[name],
-        )
+    for name, role in columns:
+        judge, column = (name if role == "verdict" else None), rows.frame[name]
+        part = rows.standard("model_a", "model_b", judge=judge)
         if len(columns) > 1 or judge:
             # As in columns of several files, an empty cell is no verdict.
             part, column = part[_filled(column)], column[_filled(column)]
-        won = rows.outcomes(column, part)
-        won = won if role in ("winner", "verdict") else _turned(won)
-        part = part.assign(winner=won)
+        won = rows.outcomes(column, part, is_swapped ^ (role == "winner_swapped"))
+        won = recoded(won, _turned) if role == "loser" else won
+        part["winner"] = won.mask(is_tie[won.index], TIE) if is_tie.any() else won
         if rows.named("winner_swapped"):
             part["shown_first"] = B if role == "winner_swapped" else A
         parts.append(part)
-    return _stacked(parts)
+    if len(parts) == 1:
+        return parts[0].reset_index(drop=True)
+    # Several verdicts on a row are in one group.
+    if "prompt_id" not in parts[0]:
+        parts = [part.assign(prompt_id=[f"row-{n}" for n in part.index])
+                 for part in parts]  # fmt: skip
+    return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
 
 
 def _winner_and_loser(rows: Rows) -> pd.DataFrame:
     X = rows.standard("better", "worse")
-    X = X.rename(columns={"better": "model_a", "worse": "model_b"}).assign(winner=A)
+    X = X.rename(columns={"better": "model_a", "worse": "model_b"})
     if "shown_first" not in X:
         # The winner is named first, which says nothing about the order shown.
         X["shown_first"] = None
-    return X
+    return X.assign(winner=np.where(rows.flags("tie"), TIE, A))
 
 
 def _counts(rows: Rows) -> pd.DataFrame:
@@ -326,8 +374,8 @@ def _battles(rows: Rows) -> pd.DataFrame:
             f"Rows that are not one of two rows of a battle: {(size != 2).sum()}; "
             f"battle {battle.iloc[row]!r} has {size.iloc[row]}."
         )
-    result = rows.outcomes(rows.get("result")).astype(object)
-    worth = result.map(lambda one: _VALUES.get(one, one)).to_numpy(float)
+    result = rows.outcomes(rows.get("result"), X, rows.flags("swapped"))
+    worth = result.astype(object).map(lambda one: _VALUES.get(one, one)).to_numpy(float)
     # Rows of a battle next to each other, in the order of the table.
     at = np.argsort(group.ngroup().to_numpy(), kind="stable").reshape(-1, 2)
     both = (worth[at] == 1.0).all(axis=1)
@@ -338,47 +386,66 @@ def _battles(rows: Rows) -> pd.DataFrame:
             f"{battle.iloc[at[np.argmax(both), 0]]!r}. Correct the results, or say "
             "that they are ties."
         )
+    one, two = at.T
     models = X.pop("model").to_numpy()
-    return X.iloc[at[:, 0]].reset_index(drop=True).assign(
-        model_a=models[at[:, 0]], model_b=models[at[:, 1]], shown_first=None,
-        winner=_winners(worth[at[:, 0]], worth[at[:, 1]]),
+    return X.iloc[one].reset_index(drop=True).assign(
+        model_a=models[one], model_b=models[two], shown_first=None,
+        winner=_winners(worth[one], worth[two]),
     )  # fmt: skip
 
 
 def _ratings(rows: Rows) -> pd.DataFrame:
     """Pair all responses to a prompt that one judge has rated."""
-    is_score = bool(rows.named("score"))
-    score = without_minus_one(rows.numbers("score" if is_score else "rank"))
-    rated = rows.standard("model").assign(score=score if is_score else -score)
-    rated = without_failures(rated[rated["judge"] != _DROPPED], rows.table.files)
-    return paired(rated, rows.table.files)
+    rated, where = rows.standard("model").assign(score=rows.worth()), rows.table.files
+    rated = without_failures(rated[rated["judge"] != _DROPPED], where, "score")
+    rated = rated.assign(at=np.arange(len(rated)))
+    keys = [n for n in ("prompt_id", "judge", "rater", "turn") if n in rated]
+    sides = ["model", "score", "at", *(n for n in ("response", "output") if n in rated)]
+    pairs = rated.merge(rated[[*keys, *sides]], on=keys, suffixes=("_a", "_b"))
+    once = (pairs["at_a"] < pairs["at_b"]) & (pairs["model_a"] != pairs["model_b"])
+    pairs = pairs[once]
+    if not len(pairs):
+        raise rows.error(
+            "no two ratings can be compared: none are of two models by the same "
+            f"{' and '.join(keys)}."
+        )
+    n_lone = len(rated) - len({*pairs["at_a"], *pairs["at_b"]})
+    if n_lone:
+        text = f"{where}: {n_lone} of {len(rated)} ratings are compared with no other."
+        warn(DataWarning(text, code="lone-ratings"), stacklevel=5)
+    won = _winners(pairs["score_a"].to_numpy(), pairs["score_b"].to_numpy())
+    pairs = pairs.drop(columns=["at_a", "at_b", "score_a", "score_b"])
+    return pairs.assign(winner=won, shown_first=None).reset_index(drop=True)
 
 
 def _scores(rows: Rows) -> pd.DataFrame:
-    kind, sign = ("score", 1.0) if rows.named("score_a") else ("rank", -1.0)
-    one, two = (
-        without_minus_one(rows.numbers(f"{kind}_{side}")) * sign for side in "ab"
-    )
-    return rows.standard("model_a", "model_b").assign(winner=_winners(one, two))
+    X = rows.standard("model_a", "model_b")
+    won = pd.Series(_winners(rows.worth("_a"), rows.worth("_b")), X.index)
+    won = won.mask(rows.flags("swapped"), recoded(won, _turned))
+    return X.assign(winner=won.mask(rows.flags("tie"), TIE))
 
 
+_SHOWN = "shown_first swapped swapped_order tie count"
 LAYOUTS = {
-    "pairs": ("model_a model_b winner|winner_swapped|loser", _pairs),
-    "winner and loser": ("better worse", _winner_and_loser),
-    "counts": ("model_a model_b wins_a wins_b", _counts),
-    "judges": ("model_a model_b verdict", _pairs),
-    "battles": ("battle model result", _battles),
-    "ratings": ("prompt_id model score|rank", _ratings),
-    "scores": ("model_a model_b score_a|rank_a score_b|rank_b", _scores),
-}
-"""How rows hold comparisons: the roles that columns must have, a bar being "or", and
-what makes comparisons of them."""
+    "pairs": ("model_a model_b winner|winner_swapped|loser", f"{_SHOWN} verdict",
+              _pairs),
+    "winner and loser": ("better worse", "shown_first tie count", _winner_and_loser),
+    "counts": ("model_a model_b wins_a wins_b", "ties shown_first swapped_order",
+               _counts),
+    "judges": ("model_a model_b verdict", f"{_SHOWN} winner winner_swapped loser",
+               _pairs),
+    "battles": ("battle model result", "", _battles),
+    "ratings": ("prompt_id model score|rank", "", _ratings),
+    "scores": ("model_a model_b score_a|rank_a score_b|rank_b", _SHOWN, _scores),
+}  # fmt: skip
+"""How rows hold comparisons: the roles that columns must have, a bar being "or", others
+that are of use, and what makes comparisons of them."""
 
 
 def fitting(roles: Iterable[str]) -> list[str]:
     """Layouts that columns of some roles have."""
     there = {*roles}
-    return [name for name, (needs, _) in LAYOUTS.items()
+    return [name for name, (needs, *_) in LAYOUTS.items()
             if all(there & {*need.split("|")} for need in needs.split())]  # fmt: skip
 
 

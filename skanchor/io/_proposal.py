@@ -29,8 +29,7 @@ from skanchor.io._words import FAILED, SHARES, TIE, UNCLEAR, A, B, number_of
 
 Decisions = dict[str, Decision]
 
-_STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id",
-             "shown_first")  # fmt: skip
+_TOOL = "as the tool has it"
 _UNKNOWN, _NUMBER, _GRADE = "a word of no table", "a number", "a graded verdict"
 _RESULTS = words.words_of(words.RESULTS)
 
@@ -50,15 +49,19 @@ def propose(
                 f"{list(table.frame.columns)[:20]}."
             )
         columns.decide(role, "as given", name)
-    columns.set_aside()
     if table.is_counted:
         columns.decide("count", "counts the rows of its file", "count")
-    if table.is_standard:
-        for name in columns.free():
-            role = "judge" if name == FILE else name if name in _STANDARD else "keep"
-            columns.decide(role, "as the tool has it", name)
-    else:
+    if table.tool is None:
+        columns.set_aside()
         columns.find()
+    else:
+        for name, role in table.tool.roles_in(table.frame).items():
+            role = "judge" if name == FILE else role
+            if name in columns.free() and role != "keep":
+                columns.decide(role, _TOOL, name)
+        columns.set_aside()
+        columns.decide("keep", _TOOL, *columns.free())
+        columns.layout = "ratings" if columns.named("score") else "pairs"
     outcomes, notes = _outcomes(columns, labels)
     # Names of models that differ in case alone may be one.
     names = dict.fromkeys(v for n in columns.named(*MODELS) for v in columns.values(n))
@@ -82,7 +85,6 @@ def propose(
 # ---------------------------------------------------------------------------- outcomes
 def _outcomes(columns: Columns, labels: Dict[Any, Any]) -> tuple[Decisions, list[str]]:
     """Meaning of each distinct outcome, and the codings that numbers may have."""
-    files = columns.table.files
     names = [*columns.named(*OUTCOMES), *columns.open_outcomes]
     rows: Counter[str] = Counter()
     scale: set[str] = set()  # numbers of columns that hold many
@@ -102,7 +104,7 @@ def _outcomes(columns: Columns, labels: Dict[Any, Any]) -> tuple[Decisions, list
     }
     notes = _decide_numbers(columns, names, scale, decisions)
     grades = {v: one.meaning for v, one in decisions.items() if one.reason == _GRADE}
-    if not {0.0, 1.0} & {*grades.values()}:
+    if columns.table.tool is None and not {0.0, 1.0} & {*grades.values()}:
         # Without a strong grade, a weak one is a win.
         for value, worth in grades.items():
             decisions[value] = decisions[value]._replace(meaning=float(round(worth)))
@@ -111,15 +113,16 @@ def _outcomes(columns: Columns, labels: Dict[Any, Any]) -> tuple[Decisions, list
         if value not in rows or value in scale:
             shown = [one for one in rows if one not in scale][:20]
             raise BattlesError(
-                f"{files}: no outcome is {value!r}; the outcomes are {shown}."
+                f"{columns.table.files}: no outcome is {value!r}; the outcomes are "
+                f"{shown}."
             )
         meaning = meaning if number is None else number
         decisions[value] = Decision(meaning, "as given", rows[value])
     unknown = [v for v, one in decisions.items() if one.reason == _UNKNOWN]
     if len(unknown) > FEW:
         raise BattlesError(
-            f"{files}: column {names[0]!r} holds {len(unknown)} outcomes that are in "
-            f"no table, such as {unknown[0][:40]!r}."
+            f"{columns.table.files}: column {names[0]!r} holds {len(unknown)} outcomes "
+            f"that are in no table, such as {unknown[0][:40]!r}."
         )
     return decisions, notes
 
@@ -127,10 +130,8 @@ def _outcomes(columns: Columns, labels: Dict[Any, Any]) -> tuple[Decisions, list
 def _meaning(columns: Columns, value: str) -> tuple[Any, str]:
     """Meaning of an outcome, and the reason."""
     word, is_number = words.outcome_of(value), number_of(value) is not None
-    if columns.table.is_standard and not is_number:
-        return value, "as the tool has it"
     if word and word[0] == FAILED:
-        if columns.table.drop_invalid:
+        if columns.table.drop_invalid or columns.table.tool:
             return FAILED, "no verdict"
         what = "may be a failed verdict" if value else "empty cells"
         return UNCLEAR, f"{what}: failed, tie, or a side"
@@ -156,16 +157,14 @@ def _decide_numbers(
     """Decide numbers that have one meaning, or list all codings that they may have."""
     few = [v for v, one in decisions.items() if one.reason == _NUMBER]
     texts = sorted(scale or few, key=float)
-    values = [*map(float, texts)]
-    if not values:
+    if not texts:
         return []
-    low, high = values[0], values[-1]
-    is_share = bool({*values} - {0.0, 0.5, 1.0})
+    low, high, tool = float(texts[0]), float(texts[-1]), columns.table.tool
+    is_share = not {*map(float, texts)} <= {0.0, 0.5, 1.0}
     is_result = columns.layout == "battles"
-    of_standard = names[0] == "winner" and low >= 0.0 and high <= 1.0
-    of_standard &= columns.table.is_standard or is_share
-    if of_standard or scale:
-        summary = f"{len(values)} numbers from {low:g} to {high:g}"
+    of_standard = is_share and names[0] == "winner" and low >= 0.0 and high <= 1.0
+    if scale or tool or of_standard:
+        summary = f"{len(texts)} numbers from {low:g} to {high:g}"
         if low < 0.0 or high > 1.0:
             raise BattlesError(
                 f"{columns.table.files}: column {names[0]!r} holds {summary}; write "
@@ -173,22 +172,24 @@ def _decide_numbers(
                 "file' shows how)."
             )
         meaning, why = UNCLEAR, "share (of model_a), or share of model_b"
-        if of_standard:
+        if tool:
+            meaning, why = tool.share, _TOOL
+        elif of_standard:
             meaning, why = "share", "shares of model_a"
         for text in texts:
             decisions.pop(text, None)
         decisions[SHARES] = Decision(meaning, f"{summary}: {why}")
         return []
+    meanings: dict[str, str] = {}
     if is_result and not is_share:
         # Points such as 3, 1 and 0 are no results: 1 would be a win among 1 and 0.
-        for text in texts:
-            meaning = {"0": "loss", "1": "win"}.get(text, TIE)
-            why = "the result of the model"
+        why = "the result of the model"
+        meanings = {text: {"0": "loss", "1": "win"}.get(text, TIE) for text in texts}
+    elif texts == ["1", "2"] and columns.has_sides and not is_result:
+        meanings, why = {"1": A, "2": B}, "number of a side"
+    if meanings:
+        for text, meaning in meanings.items():
             decisions[text] = Decision(meaning, why, decisions[text].rows)
-        return []
-    if values == [1.0, 2.0] and columns.has_sides and not is_result:
-        for text, side in zip(texts, (A, B), strict=True):
-            decisions[text] = Decision(side, "number of a side", decisions[text].rows)
         return []
     codings = _codings(texts, is_result)
     if "-1" in decisions:
@@ -256,10 +257,11 @@ def _judges(columns: Columns, human: Iterable[str] | None) -> Decisions:
 
 def _who(columns: Columns, label: str, is_file: bool) -> tuple[str, str]:
     """Who a label is, and the reason."""
+    tool, is_twice = columns.table.tool, is_file and label in columns.table.twice
+    if tool and not is_twice:
+        return "people" if tool.is_person(label) else "judge", _TOOL
     key = words.label_key(judge_name(label) if label in columns.frame else label)
-    if columns.table.is_standard and not is_file:
-        return ("people" if label == "human" else "judge"), "as the tool has it"
-    if is_file and (key in words.NO_NAMES or label in columns.table.twice):
+    if is_twice or (is_file and key in words.NO_NAMES):
         return UNCLEAR, "the name of a file, which names no judge"
     who = words.who_is(key)
     if who:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._battles import as_frame
-from skanchor.io._tools import tool_of, without_failures
+from skanchor._battles import HUMAN, as_frame
+from skanchor.io._tools import Tool, tool_of
 from skanchor.io._words import names_in_role, value_key
 
 FILE = "(file)"
@@ -24,13 +24,13 @@ class Table:
     Attributes
     ----------
     frame : DataFrame
-        Its rows; tools' files have standard names and outcomes.
+        Its rows.
     source : str
         Its files and flags, as a command names them.
     format : str
         Name of the tool that wrote it, or "table".
-    is_standard : bool
-        Whether it is a tool's, with standard names and outcomes.
+    tool : Tool or None
+        What is known about its columns and outcomes.
     is_counted : bool
         Whether rows are counted by a column ``count``.
     twice : set of str
@@ -42,7 +42,7 @@ class Table:
     frame: pd.DataFrame
     source: str = "table"
     format: str = "table"
-    is_standard: bool = False
+    tool: Tool | None = None
     is_counted: bool = False
     twice: frozenset[str] = frozenset()
     drop_invalid: bool = False
@@ -54,9 +54,9 @@ class Table:
 
 
 def as_table(
-    frame: Any, format: str = "auto", file: str = "", stem: str = "table", **more: Any
+    frame: Any, format: str = "auto", stem: str = "table", **more: Any
 ) -> Table:
-    """A table as it was read; what a tool wrote gets standard names.
+    """A table as it was read, with columns for all that its tool says.
 
     Rows without a column of judges are by the judge that the name of the file says.
     """
@@ -69,18 +69,14 @@ def as_table(
             f"{type(frame).__name__}."
         )
     raw = frame if isinstance(frame, pd.DataFrame) else opened.to_pandas()
-    raw = raw.set_axis(list(map(str, raw.columns)), axis=1).reset_index(drop=True)
+    raw = raw.set_axis([*map(str, raw.columns)], axis=1).reset_index(drop=True)
     tool = tool_of(raw, format)
-    raw = raw if tool is None else tool.read(raw)
-    # Scores of a tool become comparisons as those of any table do.
-    is_standard = tool is not None and "winner" in raw
-    raw = without_failures(raw, file or "the table") if is_standard else raw
-    if not any(names_in_role(raw.columns, role) for role in ("judge", "kind")):
-        # The name of a tool's file is that of its judge.
-        is_judge = tool is not None and tool.who == "judge" and file
-        raw = raw.assign(**{"judge" if is_judge else FILE: constant(stem, len(raw))})
-    name = "table" if tool is None else tool.name
-    return Table(raw, format=name, is_standard=is_standard, **more)
+    raw = raw if tool is None else tool.prepared(raw)
+    is_of_people = tool is not None and tool.is_of_people
+    has_judge = any(names_in_role(raw.columns, role) for role in ("judge", "kind"))
+    if is_of_people or not has_judge:
+        raw[FILE] = constant(HUMAN if is_of_people else stem, len(raw))
+    return Table(raw, format=tool.name if tool else "table", tool=tool, **more)
 
 
 def constant(label: str, n: int) -> Any:

@@ -79,7 +79,8 @@ WORDS = {
     B: "b | right | second | 2nd | model b | 0-1 | win 2 | rightvote | b vote | 👉",
     TIE: "tie | tied | draw | equal | same | about the same | about equal | neither |"
     " none is better | even | c | no preference | no difference | = | a=b | b=a |"
-    " 1/2-1/2 | ½-½ | tievote | both | both good | inconsistent | 🤝",
+    " 1/2-1/2 | ½-½ | tievote | both | both good | inconsistent | 🤝 |"
+    " tie (inconsistent)",
     BAD: "tie (bothbad) | both bad | bothbad | bothbad vote | neither is good",
     FAILED: " | error | failed | failure | invalid | n/a | na | nan | none | null |"
     " -1 | unknown | unparsed | skip | skipped",
@@ -270,27 +271,25 @@ def outcome_of(value: Any) -> tuple[Any, str] | None:
     A meaning is a side, a tie or a number in [0, 1]; it is unclear beside a sign that
     could turn it round.
     """
-    outcome = _outcome_of(value)
-    return (UNCLEAR, "may be a negation") if outcome and is_negated(value) else outcome
-
-
-def _outcome_of(value: Any) -> tuple[Any, str] | None:
-    """Meaning of the words of an outcome, whatever signs stand beside them."""
     text = re.sub(r"[\[\]*\"'!]", "", outcome_key(value)).strip(" .").casefold()
     text = " ".join(text.replace("_", " ").split())
-    if text in _WORDS:
-        return _WORDS[text], "a word of outcomes"
-    if text.replace(" ", "") in GRADES:
-        return GRADES[text.replace(" ", "")], "a graded verdict"
     words = name_key(text).split()
     telling = [word for word in words if word not in FILLERS]
-    if len(telling) == len(words):
+    # Where there is nothing to leave out, the text itself would be in a table.
+    phrase = " ".join(telling) if len(telling) < len(words) else ""
+    grade = text.replace(" ", "")
+    meaning: tuple[Any, str]
+    if text in _WORDS:
+        meaning = _WORDS[text], "a word of outcomes"
+    elif grade in GRADES:
+        meaning = GRADES[grade], "a graded verdict"
+    elif phrase in SIDES:
+        meaning = (A if SIDES[phrase] == "a" else B), "names a side"
+    elif _WORDS.get(phrase, FAILED) != FAILED:
+        meaning = _WORDS[phrase], "a word of outcomes"
+    else:
         return None
-    phrase = " ".join(telling)
-    if phrase in SIDES:
-        return (A if SIDES[phrase] == "a" else B), "names a side"
-    meaning = _WORDS.get(phrase, FAILED)
-    return None if meaning == FAILED else (meaning, "a word of outcomes")
+    return (UNCLEAR, "may be a negation") if is_negated(value) else meaning
 
 
 def is_failed(value: Any) -> bool:

@@ -14,7 +14,15 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning, located
 from skanchor.io._files import STDIN, read_file, stem_of
-from skanchor.io._tables import FILE, Table, as_table, as_text, join_tables
+from skanchor.io._tables import (
+    FILE,
+    Table,
+    as_table,
+    as_text,
+    join_tables,
+    recoded,
+)
+from skanchor.io._tools import STANDARD
 from skanchor.io.mapping import Mapping
 from skanchor.warning_log import warn
 
@@ -120,27 +128,29 @@ def read_tables(
     if len(formats) != len(names):
         raise BattlesError(f"{len(formats)} formats are given for {len(names)} files.")
     stems = Counter(stem_of(name) for name in names)
-    twice = frozenset(stem for stem, n in stems.items() if n > 1)
+    more = {
+        "twice": frozenset(stem for stem, n in stems.items() if n > 1),
+        "drop_invalid": drop_invalid,
+    }
     tables = []
     for name, tool in zip(names, formats, strict=True):
         frame = read_file(name, encoding, drop_invalid)
-        label = "standard input" if name == STDIN else name
-        with located(label):
-            tables.append(as_table(
-                frame, tool, label, stem=stem_of(name), twice=twice,
-                source=shlex.quote(name), drop_invalid=drop_invalid,
-            ))  # fmt: skip
+        source = shlex.quote(name)
+        with located("standard input" if name == STDIN else name):
+            table = as_table(frame, tool, stem_of(name), source=source, **more)
+        tables.append(table)
     source = shlex.join([*names, *flags])
+    if len({(*table.frame.columns, table.tool) for table in tables}) > 1:
+        tables = list(map(_with_standard_names, tables))
     if len(tables) == 1:
         return replace(tables[0], source=source)
-    if len({(*table.frame.columns, table.is_standard) for table in tables}) > 1:
-        tables = list(map(_with_standard_names, tables))
+    are_tools = all(table.tool for table in tables)
     return replace(
         tables[0],
         frame=join_tables([table.frame for table in tables]),
         source=source,
         format=tables[0].format if len({t.format for t in tables}) == 1 else "auto",
-        is_standard=all(table.is_standard for table in tables),
+        tool=tables[0].tool if are_tools else None,
         is_counted=any(table.is_counted for table in tables),
     )
 
@@ -148,16 +158,20 @@ def read_tables(
 def _with_standard_names(table: Table) -> Table:
     """Table with standard names, so that files of other columns can join it.
 
-    Rows of another layout than pairs become pairs.
+    Rows of a tool, and of another layout than pairs, become pairs.
     """
-    if table.is_standard:
-        labels = table.frame["winner"].map(lambda one: _LABELS.get(one, one))
-        return replace(table, frame=table.frame.assign(winner=labels))
     mapping = Mapping.propose(table)
-    if mapping.layout != "pairs":
+    if table.tool or mapping.layout != "pairs":
         X, y, counts = mapping.apply(table)
-        frame = X.assign(winner=y)
-        return replace(table, frame=frame, is_counted=counts is not None)
+        if table.tool:
+            # Its numbers are known, those of another file are not.
+            y = recoded(y, lambda one: _LABELS.get(one, one))
+        return replace(
+            table,
+            frame=X.assign(winner=y),
+            tool=table.tool and STANDARD,
+            is_counted=counts is not None,
+        )
     names: dict[str, str] = {}
     for role in _ROLES:
         columns = [n for n, one in mapping.columns.items()

@@ -1,23 +1,37 @@
-"""A data set as parts that any worker reads, and its rows counted by columns."""
+"""A data set: parts that any worker reads, its rows counted, and passes over all."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from skanchor._battles import as_frame, split_battles
+from skanchor._battles import (
+    Comparisons,
+    Outcomes,
+    as_frame,
+    split_battles,
+    usable_features,
+)
 from skanchor._battles.features import DECLARED, feature_stems, sides_of
+from skanchor._battles.grouping import label_codes
+from skanchor._crossfit.parallel import stream_plan
 from skanchor._machine import release_memory
-from skanchor.exceptions import BattlesError
+from skanchor._sample.sample import Sample
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError, located
 from skanchor.io import names_in_role
 from skanchor.warning_log import WarningLog
 
@@ -260,3 +274,140 @@ def _summed(rows: pa.Table) -> pa.Table:
             f"({str(error)[:200]}). Convert it to text or numbers."
         ) from None
     return table.rename_columns([*names, NUMBER])
+
+
+# ----------------------------------------------------------------------------- passes
+class Batch(NamedTuple):
+    """Some rows of a data set.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        As they are read.
+    sample : Sample
+        The same in their roles, without groups.
+    unit : ndarray of shape (n_rows,)
+        Number of each row, or code of its group: what goes into a fold as a whole.
+    """
+
+    table: pa.Table
+    sample: Sample
+    unit: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """How batches become rows in their roles, and what folds these are in.
+
+    Attributes
+    ----------
+    columns : dict of str to str
+        Columns of the data set, by the names that they are given.
+    people : tuple of pyarrow.Array
+        Labels of judges in the data set, and those that replace them.
+    models, judges : ndarray
+        Labels; rows of others are not used.
+    drops_ties : bool
+        Whether ties weigh nothing.
+    n_splits, n_repeats, seed : int
+        Folds of each repeat, number of repeats, and seed.
+    size : int
+        Rows of a batch.
+    """
+
+    columns: dict[str, str]
+    people: tuple[Any, ...]
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    drops_ties: bool
+    n_splits: int
+    n_repeats: int
+    seed: int
+    size: int
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether rows may depend on each other by group."""
+        return GROUP in self.columns
+
+    def draw(self, units: NDArray[np.integer], number: int) -> Array:
+        """Uniform number of each unit, a hash of it, the seed and a number."""
+        salt = np.uint64(self.seed * 1_000_003 + number + 1)
+        mixed = pd.util.hash_array(units.astype(np.uint64)) ^ salt
+        # 53 bits are those of a float below one.
+        return (pd.util.hash_array(mixed) >> np.uint64(11)) / float(1 << 53)
+
+    def folds(self, units: NDArray[np.integer]) -> NDArray[np.intp]:
+        """Fold of each unit in each repeat, (n_repeats, n_units)."""
+        draws = [self.draw(units, 1 + repeat) for repeat in range(self.n_repeats)]
+        return (np.array(draws) * self.n_splits).astype(np.intp)
+
+    def batches(self, part: Part) -> Iterator[Batch]:
+        """Read a part; refuse rows of judges that lack a feature."""
+        start = part.start
+        for table in part.batches(self.columns, self.size):
+            unit = start + np.arange(len(table))
+            start += len(table)
+            if self.is_grouped:
+                unit = label_codes(table[GROUP], self.columns[GROUP], unit)
+            named = table
+            if self.people:
+                at = pc.index_in(table["judge"], self.people[0])
+                place = table.column_names.index("judge")
+                named = table.set_column(place, "judge", self.people[1].take(at))
+            # What is odd about names has been said of the whole.
+            with located(part.name), WarningLog():
+                X = Comparisons.from_battles(named).relabel(self.models, self.judges)
+                outcomes = Outcomes.encode(table[OUTCOME], named=True)
+                is_lost = self.drops_ties & (outcomes.values == 0.5)
+                sample = Sample(X, outcomes, np.where(is_lost, 0.0, 1.0))
+                X = usable_features(X, sample.counts & ~X.is_human)
+            yield Batch(table, sample.with_battles(X), unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Runs tasks over all parts by joblib.
+
+    Attributes
+    ----------
+    parts : list of Part
+        The data set.
+    n_jobs, verbose
+        As in :class:`skanchor.AnchorPipeline`.
+    """
+
+    parts: list[Part]
+    n_jobs: int | None
+    verbose: int
+
+    def run(
+        self, task: Callable[..., dict[Any, Any]], reader: Reader, *args: Any
+    ) -> dict[Any, Any]:
+        """Add up, in their order, what a task finds in the batches of all parts.
+
+        The task takes the reader, a batch and the arguments, and returns values that
+        have ``+``, by name.
+        """
+        jobs = [(task, reader, args, part) for part in self.parts]
+        how: dict[str, Any] = {"verbose": self.verbose, "description": task.__name__}
+        totals: dict[Any, Any] = {}
+        for result in stream_plan(_of_part, jobs, n_jobs=self.n_jobs, **how):
+            _gain(totals, result)
+        return totals
+
+
+def _of_part(
+    task: Callable[..., dict[Any, Any]], reader: Reader, args: Any, part: Part
+) -> dict[Any, Any]:
+    """What a task finds in a part."""
+    totals: dict[Any, Any] = {}
+    for batch in reader.batches(part):
+        _gain(totals, task(reader, batch, *args))
+    release_memory()
+    return totals
+
+
+def _gain(totals: dict[Any, Any], more: dict[Any, Any]) -> None:
+    for name, value in more.items():
+        totals[name] = totals[name] + value if name in totals else value

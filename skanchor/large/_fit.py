@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.fits import FullFit
@@ -19,7 +20,6 @@ from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
-from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.newton import FitOfAllRows, Step, grams_of
 from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._sample.sample import Sample
@@ -27,7 +27,7 @@ from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.history import HistoryState, check_linear
-from skanchor.large._passes import Batch, ExpandedRows, Passes, Reader
+from skanchor.large._dataset import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import warn
 
@@ -38,6 +38,108 @@ NEAR = 1.0
 """Squared distance of a fit from the point of its sums, in squared standard errors, at
 which the sums stand for the rows. What they miss is of its order, divided by the root
 of the number of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedRows:
+    """Quadratic expansion of the loss of historical rows about their coefficients.
+
+    The logit of a row is linear in the coefficients of the local columns, so that the
+    chain rule from there to the parameters, and with it the product of sensitivity and
+    score, stays exact. Rows are summed in blocks, those that one fold holds out. Blocks
+    take the place of rows, and are weighed as rows are.
+
+    Attributes
+    ----------
+    source : int
+        ``PEOPLE``, or the code of the judge.
+    at : ndarray of shape (n_columns,)
+        Coefficients of the local columns at the point.
+    gram : ndarray of shape (n_blocks, n_columns, n_columns)
+        Information of the rows of each block there.
+    score : ndarray of shape (n_blocks, n_columns)
+        Their scores.
+    total : ndarray of shape (n_blocks,)
+        Their summed weights.
+    weight : ndarray of shape (n_blocks,)
+        Weights of the blocks.
+    """
+
+    source: int
+    at: Array
+    gram: Array
+    score: Array
+    total: Array
+    weight: Array
+
+    is_new = False
+
+    @classmethod
+    def of(
+        cls, rows: SourceRows, at: Array, block: NDArray[np.integer], n_blocks: int
+    ) -> Self:
+        """Sum historical rows of one source about a point, by the block of each."""
+        size, parts = len(at), rows.in_blocks(block, n_blocks)
+        gram, score = np.zeros((n_blocks, size, size)), np.zeros((n_blocks, size))
+        for number, part in enumerate(parts):
+            p = sigmoid(part.logits(at))
+            gram[number] = part.information(part.weight, p)
+            score[number] = part.sums(part.weight * (part.y - p))
+        total = np.array([part.weight.sum() for part in parts])
+        return cls(rows.source, at, gram, score, total, np.ones(n_blocks))
+
+    def __add__(self, other: ExpandedRows) -> ExpandedRows:
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("gram", "score", "total")
+        }
+        return replace(self, **sums)
+
+    def training(self, number: int) -> Array:
+        """Weights of all blocks but one, which then stand for all rows."""
+        left = self.total.sum() - self.total[number]
+        if not left > 0.0:
+            raise ValueError(
+                f"Fold {number}: a training set keeps no row of people, or of a judge; "
+                "use fewer folds or add rows."
+            )
+        weight = np.full(len(self.total), self.total.sum() / left)
+        weight[number] = 0.0
+        return weight
+
+    def distance(self, coefficients: Array) -> float:
+        """Squared distance from the point, in squared standard errors of all rows."""
+        moved = coefficients - self.at
+        return float(moved @ self.gram.sum(axis=0) @ moved)
+
+    # ------------------------------------------------- as :class:`SourceRows` has them
+    @property
+    def cells(self) -> ExpandedRows:
+        """Blocks are never equal."""
+        return self
+
+    def by_cell(self, values: Array) -> Array:
+        """Values of the blocks."""
+        return values
+
+    def logits(self, coefficients: Array) -> Array:
+        """Distance from the point, on which all that follows depends."""
+        return np.asarray(coefficients - self.at)
+
+    def loss(self, weight: Array, logits: Array) -> float:
+        """Loss less that at the point."""
+        by_block = self.gram @ logits @ logits / 2.0 - self.score @ logits
+        return float(weight @ by_block)
+
+    def slope(self, weight: Array, logits: Array) -> Array:
+        """Derivative of the loss by the coefficients, (n_columns,)."""
+        return np.asarray(weight @ (self.gram @ logits - self.score))
+
+    def curvature(self, weight: Array, logits: Array) -> Array:
+        """Second derivative of the loss, (n_columns, n_columns)."""
+        return np.tensordot(weight, self.gram, axes=1)
+
+    information = curvature
 
 
 # ------------------------------------------------------------------ tasks of the passes
@@ -113,6 +215,7 @@ def fit_rows(
     cells: Sample,
     reader: Reader,
     passes: Passes,
+    fingerprints: Mapping[Any, str],
 ) -> tuple[HistoryState, list[FoldPlan]]:
     """Fit a sample, pass over all rows, and put the state of a history together.
 
@@ -126,6 +229,8 @@ def fit_rows(
         All rows without features and groups, with their numbers.
     reader, passes
         The data set.
+    fingerprints : mapping
+        Fingerprint by judge.
 
     Returns
     -------
@@ -139,10 +244,7 @@ def fit_rows(
     check_linear(full)
     reader = replace(reader, models=X.models, judges=X.judges)
     plug_in, sources, of_state = _newton(settings, full, reader, passes)
-    calibrator, noise = (
-        plug_in.calibrated(),
-        _dispersions(full, plug_in, without_items=True),
-    )
+    noise = _dispersions(full, plug_in, without_items=True)
     debiaser, trained = full.chain.debiaser, []
     assert debiaser is not None
     for of_repeat in sources:
@@ -163,9 +265,8 @@ def fit_rows(
                 )
                 grams[rows.source] += there - here
             trained.append((fit, grams))
-    noise = np.where(noise < NO_DISPERSION, 1.0, noise)
-    args = reader, calibrator, [fit for fit, _ in trained], start.fit, noise
-    totals = passes.run(folds, *args)
+    calibrator, fits = plug_in.calibrated(), [fit for fit, _ in trained]
+    totals = passes.run(folds, reader, calibrator, fits, start.fit, noise)
     tests = [totals.pop(("test", number)) for number in range(len(trained))]
     state = HistoryState.assembled(
         replace(full.chain, calibrator=calibrator),
@@ -174,6 +275,7 @@ def fit_rows(
         StoredFits.of(start, trained, tests, is_grouped=reader.is_grouped),
         totals["sums"],
         repeats=(reader.n_splits,) * reader.n_repeats,
+        fingerprints=tuple(fingerprints.items()),
         **of_state,
     )
     plans = np.concatenate(totals["plan"], axis=1)

@@ -25,13 +25,15 @@ from skanchor.large._dataset import (
     KEYS,
     NUMBER,
     OUTCOME,
+    Batch,
     Part,
+    Passes,
+    Reader,
     columns_of,
     group_by,
     open_parts,
 )
 from skanchor.large._fit import fit_rows
-from skanchor.large._passes import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
@@ -155,11 +157,9 @@ def fit_history(
             )  # fmt: skip
             passes = Passes(parts, settings.n_jobs, settings.verbose)
             sampled = _drawn(reader, passes, sample_rows, table, cells, human)
+            rows = settings, sampled, cells, reader, passes
             with limited_threads(1):
-                state, plans = fit_rows(settings, sampled, cells, reader, passes)
-            fingerprint_items = tuple((fingerprints or {}).items())
-            state = replace(state, fingerprints=fingerprint_items)
-            history.with_state(state, plans)
+                history.with_state(*fit_rows(*rows, fingerprints or {}))
     log.issue()
     return history
 

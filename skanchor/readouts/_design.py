@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 
 from skanchor._battles import HUMAN
 from skanchor._checks import check_level, is_number
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, check_labels, determined_models

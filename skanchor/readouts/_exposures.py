@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.readouts._answer import FittedRows

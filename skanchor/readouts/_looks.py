@@ -97,16 +97,18 @@ def _multiplier(ratio: float, looks: int, level: float) -> float:
 def _stays(bound: float, correlation: float, looks: int) -> float:
     """Probability that ``|z_k| <= bound`` at all looks."""
     step = np.sqrt(-np.expm1(2.0 * np.log(correlation)))
-    n_nodes = max(80, int(np.ceil(2.0 * bound / step * _NODES_PER_STEP)))
+    n_nodes = max(40, int(np.ceil(bound / step * _NODES_PER_STEP)))
     at, weight = np.polynomial.legendre.leggauss(n_nodes)
-    at, weight = bound * at, bound * weight
+    # The density is even: nodes on [0, bound] stand for both signs.
+    at, weight = 0.5 * bound * (at + 1.0), 0.5 * bound * weight
     # Density of z on the paths that have stayed inside so far.
     density: Array = np.exp(-0.5 * at**2) / np.sqrt(2.0 * np.pi)
-    apart = (at[:, None] - correlation * at) / step
-    kernel = np.exp(-0.5 * apart**2) / (step * np.sqrt(2.0 * np.pi)) * weight
+    near, far = ((at[:, None] - sign * correlation * at) / step for sign in (1.0, -1.0))
+    kernel = (np.exp(-0.5 * near**2) + np.exp(-0.5 * far**2)) * weight
+    kernel /= step * np.sqrt(2.0 * np.pi)
     for _ in range(looks - 2):
         density = kernel @ density
     # At the last look only the probability of staying inside is needed.
     inside = ndtr((bound - correlation * at) / step)
     inside -= ndtr((-bound - correlation * at) / step)
-    return float((weight * density) @ inside)
+    return float(2.0 * (weight * density) @ inside)

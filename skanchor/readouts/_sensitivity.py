@@ -192,7 +192,8 @@ def breakdown(
           deviation of the item effects, and item effect of these judges; see
           :meth:`benchmarks`.
 
-        Infinite if no favour is large enough.
+        Infinite if no favour is large enough. NaN if one of the two scores is not
+        determined, and in ratios to effects that no judge has.
 
     Raises
     ------

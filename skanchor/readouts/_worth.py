@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor._checks import check_level, is_number
-from skanchor._model.layout import PEOPLE
+from skanchor._model.fit import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, determined_models, records_of, table_by

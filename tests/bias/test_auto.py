@@ -92,7 +92,7 @@ def test_squared_losses_are_in_shares_of_the_targets_spread():
         for train, test in folds.split(y):
             fit = LinearBias(alpha=alpha, loss="squared")
             fit.fit(pairs[train], y[train], weight[train])
-            scale = np.mean(y[test, :2] ** 2, axis=0)
+            scale = np.average(y[test, :2] ** 2, axis=0, weights=weight[test])
             apart = y[test, :2] - fit.contrast(pairs[test])[:, :2]
             total += weight[test] @ (apart**2 / scale).sum(axis=1) / 3.0
         assert_allclose(auto.losses_[name], total / weight.sum(), rtol=1e-7)

@@ -13,28 +13,6 @@ FAULTS = Listing()
 call, table = FAULTS.call, FAULTS.table
 
 
-table(
-    "A missing model name",
-    lambda: FRAME.assign(model_a=FRAME["model_a"].mask(FRAME.index == 7)),
-    raises=(BattlesError, "'model_a': 1, the first in row 7"),
-)
-table(
-    "A missing judge",
-    lambda: FRAME.assign(judge=FRAME["judge"].mask(FRAME.index == 7)),
-    raises=(BattlesError, "'judge': 1, the first in row 7"),
-)
-call(
-    "Model names that mix text and numbers",
-    lambda: fit(FRAME.replace({FIRST: 1})),
-    raises=(TypeError, r"mix types that cannot be ordered: \['int', 'str'\]"),
-)
-call(
-    "Model names that are lists",
-    lambda: fit(FRAME.assign(model_a=[[name] for name in FRAME["model_a"]])),
-    raises=(TypeError, "'model_a' must be strings or numbers.*got list"),
-)
-
-
 def renamed(names, dtype=None):
     frame = FRAME.assign(
         model_a=FRAME["model_a"].map(names), model_b=FRAME["model_b"].map(names)
@@ -118,11 +96,6 @@ call(
     check=lambda p: assert_allclose(p, 0.5),
 )
 call(
-    "An unseen model in predict, with unseen='raise'",
-    lambda: fit(FRAME, unseen="raise").predict(GHOST),
-    raises=(BattlesError, "'ghost'"),
-)
-call(
     "An unseen judge in predict",
     lambda: fitted().predict(FRAME.drop(columns="winner")[:3].assign(judge="other")),
     raises=(BattlesError, r"Judges \['other'\] were not calibrated"),
@@ -158,29 +131,6 @@ def outcome(change):
 
 
 table(
-    "An outcome label that is not known",
-    outcome(lambda y: y.map({1.0: "model_a", 0.0: "B it is"})),
-    raises=(
-        BattlesError,
-        r"Unknown outcome labels \['B it is'\], first in row \d; use ",
-    ),
-)
-table(
-    "A missing outcome",
-    outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"}).mask(y.index == 7)),
-    raises=(BattlesError, "missing in y: 1, the first in row 7"),
-)
-table(
-    "Outcomes 1 and 2",
-    outcome(lambda y: y + 1),
-    raises=(BattlesError, r"in \[0, 1\]; row \d+ has 2"),
-)
-table(
-    "A NaN among numeric outcomes",
-    outcome(lambda y: y.mask(y.index == 4)),
-    raises=(BattlesError, r"must be in \[0, 1\]; row 4 has nan"),
-)
-table(
     "Outcomes as text, bool, int or float",
     outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"})),
     check=lambda anchor: [
@@ -192,32 +142,57 @@ table(
         )
     ],
 )
-table(
-    "Dates as outcomes",
-    outcome(lambda y: pd.Timestamp("2026-01-01")),
-    raises=(BattlesError, "all labels or all numbers|Unknown outcome labels"),
-)
 call(
     "Outcomes of 400 digits",
     lambda: fit(FRAME.assign(winner=pd.Series([10**400] * len(FRAME), dtype=object))),
     raises=(BattlesError, r"in \[0, 1\].*numbers too large for a float"),
 )
-call(
-    "Outcomes, ids or groups that are lists",
-    [
-        lambda: fit(FRAME.assign(winner=[[1]] * len(FRAME))),
-        lambda: fit(FRAME.assign(prompt_id=[[1]] * len(FRAME))),
-        lambda: fit(FRAME, groups=pd.Series([[1]] * len(FRAME))),
-        lambda: fit(FRAME.assign(shown_first=[["model_a"]] * len(FRAME))),
-    ],
-    raises=(BattlesError, r" holds \[.*\], a list; give text or numbers"),
-)
-call(
-    "Masked arrays",
-    [
-        lambda: fit(FRAME, groups=MASKED),
-        lambda: fit(FRAME, sample_weight=MASKED),
-        lambda: BTLRegressor().fit(FRAME.drop(columns="winner"), MASKED),
-    ],
-    raises=(ValueError, "masked entries, the first in row 7"),
-)
+
+
+for title, (error, message, run) in {
+    "Model names that mix text and numbers": (
+        TypeError, r"mix types that cannot be ordered: \['int', 'str'\]",
+        lambda: fit(FRAME.replace({FIRST: 1}))),
+    "Model names that are lists": (
+        TypeError, "'model_a' must be strings or numbers.*got list",
+        lambda: fit(FRAME.assign(model_a=[[name] for name in FRAME["model_a"]]))),
+    "An unseen model in predict, with unseen='raise'": (BattlesError, "'ghost'",
+        lambda: fit(FRAME, unseen="raise").predict(GHOST)),
+    "Outcomes, ids or groups that are lists": (
+        BattlesError, r" holds \[.*\], a list; give text or numbers",
+        [
+            lambda: fit(FRAME.assign(winner=[[1]] * len(FRAME))),
+            lambda: fit(FRAME.assign(prompt_id=[[1]] * len(FRAME))),
+            lambda: fit(FRAME, groups=pd.Series([[1]] * len(FRAME))),
+            lambda: fit(FRAME.assign(shown_first=[["model_a"]] * len(FRAME))),
+        ]),
+    "Masked arrays": (ValueError, "masked entries, the first in row 7",
+        [
+            lambda: fit(FRAME, groups=MASKED),
+            lambda: fit(FRAME, sample_weight=MASKED),
+            lambda: BTLRegressor().fit(FRAME.drop(columns="winner"), MASKED),
+        ]),
+}.items():  # fmt: skip
+    call(title, run, raises=(error, message))
+
+
+for title, (error, message, frame) in {
+    "A missing model name": (BattlesError, "'model_a': 1, the first in row 7",
+        lambda: FRAME.assign(model_a=FRAME["model_a"].mask(FRAME.index == 7))),
+    "A missing judge": (BattlesError, "'judge': 1, the first in row 7",
+        lambda: FRAME.assign(judge=FRAME["judge"].mask(FRAME.index == 7))),
+    "An outcome label that is not known": (
+        BattlesError, r"Unknown outcome labels \['B it is'\], first in row \d; use ",
+        outcome(lambda y: y.map({1.0: "model_a", 0.0: "B it is"}))),
+    "A missing outcome": (BattlesError, "missing in y: 1, the first in row 7",
+        outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"}).mask(y.index == 7))),
+    "Outcomes 1 and 2": (BattlesError, r"in \[0, 1\]; row \d+ has 2",
+        outcome(lambda y: y + 1)),
+    "A NaN among numeric outcomes": (
+        BattlesError, r"must be in \[0, 1\]; row 4 has nan",
+        outcome(lambda y: y.mask(y.index == 4))),
+    "Dates as outcomes": (
+        BattlesError, "all labels or all numbers|Unknown outcome labels",
+        outcome(lambda y: pd.Timestamp("2026-01-01"))),
+}.items():  # fmt: skip
+    table(title, frame, raises=(error, message))

@@ -54,48 +54,7 @@ def polars_and_arrow():
 
 call("Tables of pandas, polars and pyarrow; float32; columns in any order",
      polars_and_arrow, check=same_fit)  # fmt: skip
-call(
-    "A lazy table",
-    lambda: AnchorPipeline().fit(
-        pl.from_pandas(FRAME.drop(columns="winner")).lazy(), FRAME["winner"]
-    ),
-    raises=(TypeError, "lazy table .* collect it first"),
-)
-call(
-    "A list of dicts, or a dict of lists",
-    [
-        lambda kind=kind: AnchorPipeline().fit(
-            FRAME.drop(columns="winner").to_dict(kind), FRAME["winner"]
-        )
-        for kind in ("records", "list")
-    ],
-    raises=(
-        TypeError,
-        "^Battles are a table: make one with "
-        r"pandas.DataFrame\(X\)\.$",
-    ),
-)
-call(
-    "Columns of the same name",
-    lambda: fit(pd.concat([FRAME, FRAME[["x1_a"]]], axis=1)),
-    raises=(BattlesError, "'x1_a' 2 times"),
-)
-table(
-    "A missing column",
-    lambda: FRAME.drop(columns="model_b"),
-    raises=(BattlesError, r"lacks the columns \['model_b'\]"),
-)
-table(
-    "A table without outcomes",
-    lambda: FRAME.drop(columns="winner"),
-    raises=(BattlesError, r"lacks the columns \['winner'\]"),
-)
 table("An empty table", lambda: FRAME[:0], raises=(BattlesError, "empty"))
-call(
-    "Comparisons where an array is due",
-    lambda: np.asarray(Comparisons.from_battles(FRAME.drop(columns="winner"))),
-    raises=(TypeError, "cannot become one array"),
-)
 
 
 def weighted(weight, **params):
@@ -116,16 +75,6 @@ for name, weight, message in (
     ),
 ):
     call(name, weighted(weight), raises=(ValueError, message))
-call(
-    "Weights of 400 digits",
-    weighted([10**400] * len(FRAME)),
-    raises=(ValueError, "must be numbers: .* too large"),
-)
-call(
-    "Weights that are text",
-    weighted(["heavy"] * len(FRAME)),
-    raises=(ValueError, "sample_weight must be numbers: .*'heavy'"),
-)
 call("Weights of 1e-300 throughout", weighted(1e-300 * ONES), check=same_fit)
 call("Weights of 1e300 throughout", weighted(1e300 * ONES), check=same_fit)
 
@@ -134,13 +83,6 @@ call(
     "Fewer outcomes than rows",
     lambda: AnchorPipeline().fit(FRAME.drop(columns="winner"), FRAME["winner"][1:]),
     raises=(ValueError, r"inconsistent numbers of samples: \[700, 699\]"),
-)
-call(
-    "Outcomes in two columns",
-    lambda: AnchorPipeline().fit(
-        FRAME.drop(columns="winner"), np.zeros((len(FRAME), 2))
-    ),
-    raises=(ValueError, "should be a 1d array"),
 )
 table(
     "A group column that is not there",
@@ -155,77 +97,6 @@ table(
     raises=(ValueError, "3 groups cannot be dealt into"),
     groups="topic",
     flags=("--groups", "topic"),
-)
-call(
-    "Groups torn apart by the folds",
-    lambda: fit(
-        FRAME,
-        groups=np.arange(len(FRAME)) // 2,
-        cv=[(np.arange(len(FRAME)) % 2 != k, np.arange(len(FRAME)) % 2 == k)
-            for k in (0, 1)],
-    ),
-    raises=(ValueError, "tear 350 groups apart"),
-)  # fmt: skip
-call(
-    "Folds that train on what they hold out",
-    lambda: fit(
-        FRAME,
-        cv=[(np.arange(len(FRAME)), np.arange(k, len(FRAME), 2)) for k in (0, 1)],
-    ),
-    raises=(ValueError, "350 rows both in training and held out"),
-)
-call(
-    "Folds that neither train on rows nor hold them out",
-    lambda: fit(FRAME, cv=[(np.arange(20, 700), np.arange(10))]),
-    raises=(ValueError, "10 rows neither in training nor held out"),
-)
-call(
-    "Folds that leave rows out",
-    lambda: fit(FRAME, cv=[(np.arange(10, 700), np.arange(10))]),
-    raises=(ValueError, "hold out every row exactly once; row 10 is held out 0"),
-)
-call(
-    "Folds with row numbers beyond the table",
-    lambda: fit(FRAME, cv=[(list(range(9)), [99_999])]),
-    raises=(ValueError, "row numbers from 0 to 699"),
-)
-call(
-    "A splitter that takes all rows of a source from training",
-    lambda: fit(FRAME, cv=KFold(4)),
-    raises=(ValueError, r"Fold \d: A training set keeps no row of judge .*new-model"),
-)
-call(
-    "`cv` that is 1, 2.5, None or a text",
-    [lambda value=value: fit(FRAME, cv=value) for value in (1, 2.5, None, "10")],
-    raises=(ValueError, "'cv' parameter of AnchorPipeline must be an int"),
-)
-call(
-    "An unknown bias learner",
-    lambda: fit(FRAME, calibrator=JudgeCalibrator("cubic")),
-    raises=(ValueError, "Unknown bias learner 'cubic'"),
-)
-call(
-    "A judge that the dict of learners lacks",
-    lambda: fit(FRAME, calibrator=JudgeCalibrator({"judge-1": "linear"})),
-    raises=(ValueError, "no entry for judge 'judge-2'"),
-)
-call(
-    "Bounds that are not a pair in order",
-    lambda: fit(FRAME, calibrator=JudgeCalibrator(sensitivity_bounds=(1, 2, 3))),
-    raises=(ValueError, r"sensitivity_bounds must be \(low, high\)"),
-)
-call(
-    "A negative ridge",
-    lambda: fit(FRAME, calibrator=ridge(-1)),
-    raises=(ValueError, r"'alpha' parameter of LinearBias.*range \[0.0, inf\)"),
-)
-call(
-    "A parameter of 400 digits",
-    [
-        lambda: fit(FRAME, btl=BTLRegressor(score_bound=10**400)),
-        lambda: fit(FRAME, calibrator=ridge(10**400)),
-    ],
-    raises=(ValueError, r"(score_bound|alpha)' parameter of .* must be below 1.8"),
 )
 
 
@@ -277,33 +148,12 @@ for title, learner, error, message in (
 
 
 call(
-    "A confidence level of 0, 1, -1, 95, NaN or a text",
-    [
-        lambda level=level: fitted().conf_int(level)
-        for level in (0, 1, -1, 95, "95", math.nan)
-    ],
-    raises=(ValueError, "level must"),
-)
-call(
-    "The best 0, 1.5 or all models asked for",
-    [
-        *(lambda tau=tau: fitted().best_set(tau) for tau in (0, 1.5, 99)),
-        *(lambda tau=tau: fitted().prob_best(tau) for tau in (0, 1.5, 99)),
-    ],
-    raises=(ValueError, "tau must be"),
-)
-call(
     "Too few draws for the level of a rank set",
     [
         lambda level=level, n_draws=n_draws: fitted().rank_sets(level, n_draws=n_draws)
         for level, n_draws in ((0.95, 1979), (0.999, 9999))
     ],
     raises=(ValueError, "n_draws must be at least"),
-)
-call(
-    "The Elo view of an unknown anchor",
-    lambda: fitted().leaderboard(scale="elo", anchor={"nobody": 1000}),
-    raises=(BattlesError, "anchor 'nobody' is none of the models"),
 )
 
 
@@ -321,8 +171,98 @@ call(
 )
 
 
-call(
-    "predict before fit",
-    lambda: AnchorPipeline().predict(GHOST),
-    raises=(NotFittedError, "not fitted yet"),
-)
+for title, (error, message, run) in {
+    "A lazy table": (TypeError, "lazy table .* collect it first",
+        lambda: AnchorPipeline().fit(
+            pl.from_pandas(FRAME.drop(columns="winner")).lazy(), FRAME["winner"]
+        )),
+    "A list of dicts, or a dict of lists": (
+        TypeError, "^Battles are a table: make one with " r"pandas.DataFrame\(X\)\.$",
+        [
+            lambda kind=kind: AnchorPipeline().fit(
+                FRAME.drop(columns="winner").to_dict(kind), FRAME["winner"]
+            )
+            for kind in ("records", "list")
+        ]),
+    "Columns of the same name": (BattlesError, "'x1_a' 2 times",
+        lambda: fit(pd.concat([FRAME, FRAME[["x1_a"]]], axis=1))),
+    "Comparisons where an array is due": (TypeError, "cannot become one array",
+        lambda: np.asarray(Comparisons.from_battles(FRAME.drop(columns="winner")))),
+    "Weights of 400 digits": (ValueError, "must be numbers: .* too large",
+        weighted([10**400] * len(FRAME))),
+    "Weights that are text": (ValueError, "sample_weight must be numbers: .*'heavy'",
+        weighted(["heavy"] * len(FRAME))),
+    "Outcomes in two columns": (ValueError, "should be a 1d array",
+        lambda: AnchorPipeline().fit(
+            FRAME.drop(columns="winner"), np.zeros((len(FRAME), 2))
+        )),
+    "Groups torn apart by the folds": (ValueError, "tear 350 groups apart",
+        lambda: fit(
+            FRAME,
+            groups=np.arange(len(FRAME)) // 2,
+            cv=[(np.arange(len(FRAME)) % 2 != k, np.arange(len(FRAME)) % 2 == k)
+                for k in (0, 1)],
+        )),
+    "Folds that train on what they hold out": (
+        ValueError, "350 rows both in training and held out",
+        lambda: fit(
+            FRAME,
+            cv=[(np.arange(len(FRAME)), np.arange(k, len(FRAME), 2)) for k in (0, 1)],
+        )),
+    "Folds that neither train on rows nor hold them out": (
+        ValueError, "10 rows neither in training nor held out",
+        lambda: fit(FRAME, cv=[(np.arange(20, 700), np.arange(10))])),
+    "Folds that leave rows out": (
+        ValueError, "hold out every row exactly once; row 10 is held out 0",
+        lambda: fit(FRAME, cv=[(np.arange(10, 700), np.arange(10))])),
+    "Folds with row numbers beyond the table": (ValueError, "row numbers from 0 to 699",
+        lambda: fit(FRAME, cv=[(list(range(9)), [99_999])])),
+    "A splitter that takes all rows of a source from training": (
+        ValueError, r"Fold \d: A training set keeps no row of judge .*new-model",
+        lambda: fit(FRAME, cv=KFold(4))),
+    "`cv` that is 1, 2.5, None or a text": (
+        ValueError, "'cv' parameter of AnchorPipeline must be an int",
+        [lambda value=value: fit(FRAME, cv=value) for value in (1, 2.5, None, "10")]),
+    "An unknown bias learner": (ValueError, "Unknown bias learner 'cubic'",
+        lambda: fit(FRAME, calibrator=JudgeCalibrator("cubic"))),
+    "A judge that the dict of learners lacks": (
+        ValueError, "no entry for judge 'judge-2'",
+        lambda: fit(FRAME, calibrator=JudgeCalibrator({"judge-1": "linear"}))),
+    "Bounds that are not a pair in order": (
+        ValueError, r"sensitivity_bounds must be \(low, high\)",
+        lambda: fit(FRAME, calibrator=JudgeCalibrator(sensitivity_bounds=(1, 2, 3)))),
+    "A negative ridge": (
+        ValueError, r"'alpha' parameter of LinearBias.*range \[0.0, inf\)",
+        lambda: fit(FRAME, calibrator=ridge(-1))),
+    "A parameter of 400 digits": (
+        ValueError, r"(score_bound|alpha)' parameter of .* must be below 1.8",
+        [
+            lambda: fit(FRAME, btl=BTLRegressor(score_bound=10**400)),
+            lambda: fit(FRAME, calibrator=ridge(10**400)),
+        ]),
+    "A confidence level of 0, 1, -1, 95, NaN or a text": (ValueError, "level must",
+        [
+            lambda level=level: fitted().conf_int(level)
+            for level in (0, 1, -1, 95, "95", math.nan)
+        ]),
+    "The best 0, 1.5 or all models asked for": (ValueError, "tau must be",
+        [
+            *(lambda tau=tau: fitted().best_set(tau) for tau in (0, 1.5, 99)),
+            *(lambda tau=tau: fitted().prob_best(tau) for tau in (0, 1.5, 99)),
+        ]),
+    "The Elo view of an unknown anchor": (
+        BattlesError, "anchor 'nobody' is none of the models",
+        lambda: fitted().leaderboard(scale="elo", anchor={"nobody": 1000})),
+    "predict before fit": (NotFittedError, "not fitted yet",
+        lambda: AnchorPipeline().predict(GHOST)),
+}.items():  # fmt: skip
+    call(title, run, raises=(error, message))
+
+
+for title, (error, message, frame) in {
+    "A missing column": (BattlesError, r"lacks the columns \['model_b'\]",
+        lambda: FRAME.drop(columns="model_b")),
+    "A table without outcomes": (BattlesError, r"lacks the columns \['winner'\]",
+        lambda: FRAME.drop(columns="winner")),
+}.items():  # fmt: skip
+    table(title, frame, raises=(error, message))

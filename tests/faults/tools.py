@@ -83,19 +83,6 @@ def finite(result):
 NAMES_SPLITTER = "In a cross-validation, split with SourceKFold"
 NAMES_TIES = "treats ties as a third class"
 call(
-    "A plain `cv=3` on rows sorted by source",
-    [
-        lambda: scores(WON, cv=3),
-        lambda: scores(WON, cv=3, battles=NAMED),
-    ],
-    raises=(BattlesError, NAMES_SPLITTER),
-)
-call(
-    "A learning curve that takes the first rows",
-    lambda: curve(SPLITS),
-    raises=(BattlesError, f"{NAMES_SPLITTER}.*; learning_curve needs shuffle=True"),
-)
-call(
     "A learning curve over SourceKFold, shuffled",
     lambda: curve(SPLITS, shuffle=True, random_state=0)[1:],
     check=finite,
@@ -112,42 +99,6 @@ call(
     check=finite,
 )
 call(
-    "Ties as a label in CalibratedClassifierCV",
-    lambda: calibrated(TIES),
-    raises=(BattlesError, f"no decision function after .* with ties.*{NAMES_TIES}"),
-)
-call(
-    "Ties that a tool has made a third class",
-    [
-        lambda: held_out(TIES),
-        lambda: held_out(HALVES),
-        lambda: held_out(HALVES, "decision_function"),
-        lambda: voted(TIES),
-        lambda: voted(TIES, "hard"),
-    ],
-    raises=(BattlesError, rf"row \d+ has 2\.0\. scikit-learn {NAMES_TIES}"),
-)
-call(
-    "Ties of one half in tools that count classes",
-    [
-        lambda: calibrated(HALVES),
-        lambda: voted(HALVES),
-        lambda: scores(HALVES, "roc_auc"),
-        lambda: scores(HALVES, "neg_brier_score"),
-    ],
-    raises=(ValueError, "continuous"),
-)
-call(
-    "Ties as a label in scorers of classes",
-    lambda: scores(TIES, "neg_log_loss"),
-    raises=(ValueError, "different number of classes: 3 vs 2"),
-)
-call(
-    "Ties in a calibration curve",
-    lambda: proportions(TIES),
-    raises=(ValueError, "Only binary classification is supported"),
-)
-call(
     "Ties in log_loss_scorer, brier_scorer and no scorer",
     lambda: [
         scores(y, scoring)
@@ -158,17 +109,6 @@ call(
         np.testing.assert_allclose(scores[:3], scores[3:]),
         finite(scores),
     ],
-)
-call(
-    "A bare regressor as a bias learner",
-    [
-        lambda: JudgeCalibrator(Ridge()).fit(X, WON),
-        lambda: AnchorPipeline(calibrator=JudgeCalibrator(Ridge())).fit(X, WON),
-        lambda: AnchorPipeline(
-            calibrator=JudgeCalibrator({"judge-1": Ridge(), "judge-2": "linear"})
-        ).fit(X, WON),
-    ],
-    raises=((TypeError, ValueError), r"BoostedBias\(regressor\) makes a learner of a"),
 )
 call(
     "A scaler in front of the chain",
@@ -194,3 +134,47 @@ call(
     ],
     check=finite,
 )
+
+
+for title, (error, message, run) in {
+    "A plain `cv=3` on rows sorted by source": (BattlesError, NAMES_SPLITTER,
+        [lambda: scores(WON, cv=3), lambda: scores(WON, cv=3, battles=NAMED)]),
+    "A learning curve that takes the first rows": (
+        BattlesError, f"{NAMES_SPLITTER}.*; learning_curve needs shuffle=True",
+        lambda: curve(SPLITS)),
+    "Ties as a label in CalibratedClassifierCV": (
+        BattlesError, f"no decision function after .* with ties.*{NAMES_TIES}",
+        lambda: calibrated(TIES)),
+    "Ties that a tool has made a third class": (
+        BattlesError, rf"row \d+ has 2\.0\. scikit-learn {NAMES_TIES}",
+        [
+            lambda: held_out(TIES),
+            lambda: held_out(HALVES),
+            lambda: held_out(HALVES, "decision_function"),
+            lambda: voted(TIES),
+            lambda: voted(TIES, "hard"),
+        ]),
+    "Ties of one half in tools that count classes": (ValueError, "continuous",
+        [
+            lambda: calibrated(HALVES),
+            lambda: voted(HALVES),
+            lambda: scores(HALVES, "roc_auc"),
+            lambda: scores(HALVES, "neg_brier_score"),
+        ]),
+    "Ties as a label in scorers of classes": (
+        ValueError, "different number of classes: 3 vs 2",
+        lambda: scores(TIES, "neg_log_loss")),
+    "Ties in a calibration curve": (
+        ValueError, "Only binary classification is supported",
+        lambda: proportions(TIES)),
+    "A bare regressor as a bias learner": (
+        (TypeError, ValueError), r"BoostedBias\(regressor\) makes a learner of a",
+        [
+            lambda: JudgeCalibrator(Ridge()).fit(X, WON),
+            lambda: AnchorPipeline(calibrator=JudgeCalibrator(Ridge())).fit(X, WON),
+            lambda: AnchorPipeline(
+                calibrator=JudgeCalibrator({"judge-1": Ridge(), "judge-2": "linear"})
+            ).fit(X, WON),
+        ]),
+}.items():  # fmt: skip
+    call(title, run, raises=(error, message))

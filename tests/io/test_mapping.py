@@ -462,6 +462,31 @@ def test_what_does_not_fit_is_named(other, says):
         mapping.apply(other)
 
 
+UNUSED = [
+    (T.assign(x=1), {"columns": {"x": "score"}}, "'x' is score"),
+    (COUNTS.assign(x=1), {"columns": {"x": "tie"}}, "'x' is tie"),
+    (LONG.assign(x=1), {"columns": {"x": "swapped"}}, "'x' is swapped"),
+    (RATED.assign(x=1), {"columns": {"x": "rank"}}, "it has scores and ranks"),
+    (LONG, {"outcomes": {"True": "its model"}}, "name models; write win or loss"),
+]
+
+
+@pytest.mark.parametrize(("table", "edit", "says"), UNUSED)
+def test_a_role_that_its_layout_does_not_use_is_refused(table, edit, says):
+    with pytest.raises(BattlesError, match=says):
+        Mapping.propose(table).edited(**edit).apply(table)
+
+
+def test_names_of_winners_are_about_no_order():
+    table = T.drop(columns="winner").assign(name_ab=NAME, name_ba=NAME)
+    mapping = Mapping.propose(table)
+    roles = {"name_ab": "winner", "name_ba": "winner_swapped"}
+    assert applied(table, mapping.edited(columns=roles)) == meant(pd.concat([T, T]))
+    table = T.assign(winner=NAME, swapped=SWAPPED)
+    mapping = Mapping.propose(table).edited(columns={"swapped": "swapped"})
+    assert applied(table, mapping) == meant(T)
+
+
 def test_names_survive_the_file(tmp_path):
     odd = 'a "b" \\ = # [x]\x7f\u2028é\U0001f44d'
     table = named().rename(columns={"prompt_id": odd}).replace("owl", odd)

@@ -9,7 +9,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
 from skanchor._model import item_covariance
-from skanchor._model.fit import Fit
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.item_covariance import estimate_covariance, expanded
 from skanchor._model.item_effects import (
     PRIOR_WEIGHT,
@@ -18,7 +18,6 @@ from skanchor._model.item_effects import (
     shrunk,
     with_item_effects,
 )
-from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import FitOfAllRows, steps_of
 from skanchor._model.sources import SourceRows, extra_columns
 

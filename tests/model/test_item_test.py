@@ -17,8 +17,8 @@ from skanchor._crossfit.item_test import (
     _score_test,
     item_test,
 )
+from skanchor._model.fit import PEOPLE
 from skanchor._model.influence import dispersion
-from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 
 N_ITEMS = 5

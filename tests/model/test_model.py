@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from skanchor._model.fit import Fit
-from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.fit import PEOPLE, Fit, Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceRows, extra_columns
 
