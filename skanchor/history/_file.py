@@ -165,6 +165,7 @@ def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 _hints = lru_cache(get_type_hints)
+_ARRAYS = np.ndarray, NDArray
 
 
 def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any:
@@ -194,8 +195,9 @@ def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any
         # A file may come from anybody, and products do not check the indices.
         arrays[name].check_format(full_check=True)
         return arrays[name]
-    if made is np.ndarray:
-        number = get_args(args[1])[0]
+    if made in _ARRAYS:
+        # Since numpy 2.5 ``NDArray`` is an alias that keeps its own name.
+        number = args[0] if made is NDArray else get_args(args[1])[0]
         if number is Any and isinstance(content, list):
             # Filled one by one, so that Python's types of the labels stay.
             arrays[name] = np.empty(len(content), dtype=object)
