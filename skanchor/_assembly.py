@@ -409,18 +409,8 @@ def assemble(
         fitted=replace(_fitted_rows(full), fit=fit, sums=sums),
         inputs=_inputs(full),
     )
-    diagnostics = diagnose(
-        full.sample.with_battles(X),
-        sums,
-        solution,
-        chain.btl,
-        result.moments,
-        np.median(plug_in, axis=0),
-        stacked("largest").max(axis=0),
-        check,
-        arrivals,
-        is_joint=chain.is_joint,
-    )
+    largest = stacked("largest").max(axis=0)
+    diagnostics = diagnose(result, chain, check, arrivals, largest)
     # In two steps the scale is no factor of everything: judges do not help to place the
     # old models. Weights, ties and groups change the noise of votes.
     scale_z = np.inf

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor._battles.grouping import FEW_GROUPS, effective_number
-from skanchor._model.influence import Influence
+from skanchor._model.riesz import Influence
 from skanchor.baselines import JointBTL
 from skanchor.bootstrap import bootstrap
 from skanchor.evaluation import leave_one_model_out

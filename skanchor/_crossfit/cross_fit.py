@@ -19,9 +19,8 @@ from skanchor._crossfit.folds import (
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import fit_history
 from skanchor._estimators.judges import WEAK_SENSITIVITY
-from skanchor._model.influence import influence_of
 from skanchor._model.newton import grams_of
-from skanchor._model.riesz import Information, RieszWeights
+from skanchor._model.riesz import Information, RieszWeights, influence_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of

@@ -30,10 +30,16 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser, warn_of_unidentified
 from skanchor._estimators.votes import fit_bias
 from skanchor._model.fit import Fit
-from skanchor._model.influence import Influence, influence_of, residuals, row_influence
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.newton import FitOfAllRows, grams_of
-from skanchor._model.riesz import Information, RieszWeights
+from skanchor._model.riesz import (
+    Influence,
+    Information,
+    RieszWeights,
+    influence_of,
+    residuals,
+    row_influence,
+)
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import by_row

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import chdtr, chdtrc
 
 from skanchor._model.fit import Fit
-from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.linalg import RANK_TOLERANCE, SymmetricSystem
+from skanchor._model.riesz import NO_DISPERSION
 from skanchor._model.sources import SourceRows, SourceSums
 from skanchor._typing import Array
 

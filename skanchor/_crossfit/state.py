@@ -17,7 +17,6 @@ from scipy.sparse import csr_array, vstack
 
 from skanchor._crossfit.fits import FoldResult
 from skanchor._model.fit import PEOPLE, Fit, Layout
-from skanchor._model.influence import Influence, influence_of
 from skanchor._model.newton import (
     NEW_TOLERANCE,
     FitOfAllRows,
@@ -25,7 +24,7 @@ from skanchor._model.newton import (
     minimise,
     steps_of,
 )
-from skanchor._model.riesz import Information, RieszWeights
+from skanchor._model.riesz import Influence, Information, RieszWeights, influence_of
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
 

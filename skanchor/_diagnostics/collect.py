@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,10 @@ from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.results.intervals import relative_spread
+
+if TYPE_CHECKING:
+    from skanchor._crossfit.stages import FittedStages
+    from skanchor.results import AnchorResult
 
 _OF_TESTS = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
 OF_OVERLAP = ["outside_features", "effective_share", "largest_ratio"]
@@ -68,51 +72,38 @@ class ItemCheck:
 
 
 def diagnose(
-    sample: Sample,
-    sums: FitSums,
-    solution: Information,
-    btl: BTLRegressor,
-    moments: tuple[Array, Array, Array],
-    plug_in: Array,
-    largest: Array,
+    result: AnchorResult,
+    chain: FittedStages,
     check: ItemCheck,
     arrivals: ArrivalCheck,
-    *,
-    is_joint: bool,
+    largest: Array,
 ) -> Diagnostics:
     """Collect the diagnostics of one fit.
 
     Parameters
     ----------
-    sample : Sample
-        Rows that carry everything that was learned, and their weights: those of
-        arrivals, and of history where these are at hand.
-    sums : FitSums
-        Over all rows.
-    solution : Information
-        Of all rows.
-    btl : BTLRegressor
-        Fitted to the votes.
-    moments : tuple of ndarray of shape (n_models,)
-        Final scores, their standard errors, and degrees of freedom.
-    plug_in : ndarray of shape (n_models,)
-        Scores before the correction.
-    largest : ndarray of shape (n_models,)
-        Largest influence of a row on each score, in size; of a group, where there are
-        groups.
+    result : AnchorResult
+        The result without them. Its fitted rows are those of arrivals, and of history
+        where these are at hand.
+    chain : FittedStages
+        Fitted to all rows.
     check : ItemCheck
         Of the item effects, on the historical rows.
     arrivals : ArrivalCheck
         Of what judges make of the new models.
-    is_joint : bool
-        Whether votes and verdicts were fitted jointly, and judges not to the scores of
-        votes, taken for exact.
+    largest : ndarray of shape (n_models,)
+        Largest influence of a row on each score, in size; of a group, where there are
+        groups.
 
     Returns
     -------
     Diagnostics
     """
-    X, (scores, errors, df), old = sample.X, moments, ~sample.X.is_new
+    sample, sums, btl = result.fitted.sample, result.fitted.sums, chain.btl
+    assert sums is not None and chain.debiaser is not None
+    X, old, solution = sample.X, ~sample.X.is_new, chain.debiaser.solution_
+    scores, errors, df = result.moments
+    plug_in = np.median(result.plug_in, axis=0)
     # A score that is certain, or known to no row, has no such shares.
     with np.errstate(divide="ignore", invalid="ignore"):
         judges = check.judges.assign(**_by_judge(sample, sums, solution))
@@ -124,7 +115,7 @@ def diagnose(
             "self_judged": _self_judged(X, sums),
             "df": df,
         }
-        historical = _historical(X, sums, solution, btl, is_joint)
+        historical = _historical(X, sums, solution, btl, chain.is_joint)
         style = _style(X, solution, btl.bias_)
     table = pd.DataFrame(models, pd.Index(X.models, name="model"), dtype=np.float64)
     table[largest == 0] = np.nan

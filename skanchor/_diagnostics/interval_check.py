@@ -151,116 +151,90 @@ class IntervalCheck:
         """
         errors = table[["standard_error", "true_error"]].to_numpy(np.float64)
         has_error = np.isfinite(errors).all(axis=1) & (errors[:, 0] > 0)
-        variance = (errors[has_error] ** 2).sum(axis=1)
-        sampling, items = np.diag(variance), np.zeros((len(variance), len(variance)))
+        tested, (judged, human) = table[has_error], errors[has_error].T ** 2
+        covariance, items = np.diag(judged + human), np.zeros((len(tested),) * 2)
         if row_parts is not None and item_parts is not None:
             parts = (
                 np.asarray(one, float)[has_error] for one in (row_parts, item_parts)
             )
             sampling, items = (part @ part.T for part in parts)
-        misses = _Misses(table[has_error], sampling + items, items, item_df)
-        compatible, coverage_p = misses.coverage()
-        largest = misses.largest() if len(variance) else None
-        top = misses.top() if len(variance) else None
-        direction = misses.direction() if len(variance) > 2 else None
-        tests = (test for test in (largest, top, direction) if test is not None)
+            covariance = sampling + items
+        law = covariance, items, item_df
+        difference = (tested["score"] - tested["true_score"]).to_numpy(float)
+        error = np.sqrt(covariance.diagonal())
+        z = difference / error
+        p = _two_sided(difference, covariance.diagonal(), items.diagonal(), item_df)
+        # Holm's holds although the variance of item effects is estimated without the
+        # very model that deviates most.
+        adjusted, tests = holm_adjust(p), list[Any]()
+        if len(tested):
+            # Equal p-values, such as of one, are those of several models.
+            at = np.lexsort((-np.abs(z), adjusted))[0]
+            tests.append(Miss(tested.index[at], float(z[at]), float(adjusted[at])))
+            # The models are ordered by a mean of both scores whose error is
+            # uncorrelated with that of their difference: by the human score alone, its
+            # own noise would make good models seem underrated.
+            share = human / (judged + human)
+            rank = rankdata(-(tested["true_score"] + share * difference))
+            at = np.argmin(rank)
+            tests.append(Miss(tested.index[at], float(z[at]), float(p[at])))
+            if len(tested) > 2:
+                tests.append(_direction(rank, difference, *law))
+        compatible = int(tested["compatible"].astype(bool).sum())
+        coverage_p = _p_of_coverage(tested, compatible, difference, *law)
         p_values = [coverage_p, *(test.p_value for test in tests)]
         together = min(1.0, len(p_values) * min(p_values))
+        columns = {"difference_error": error, "z": z, "p_adjusted": adjusted}
+        largest, top, direction = [*tests, None, None, None][:3]
         return cls(
-            table.join(misses.table), level, largest, top, direction, compatible,
-            len(variance), coverage_p, together, item_effects,
+            table.join(pd.DataFrame(columns, tested.index)), level, largest, top,
+            direction, compatible, len(tested), coverage_p, together, item_effects,
         )  # fmt: skip
 
 
-class _Misses:
-    """Differences between the two scores of each model, with their joint law.
+def _two_sided(value: Any, variance: Any, items: Any, item_df: float) -> Array:
+    """Two-sided p-values, by the t law of a variance with a part from item effects."""
+    df = satterthwaite(variance, items, item_df)
+    return np.asarray(2.0 * t_distribution(df, -np.abs(value) / np.sqrt(variance)))
 
-    Parameters
-    ----------
-    models : DataFrame
-        The models, with both scores and their errors.
-    covariance, items : ndarray of shape (n_models, n_models)
-        Covariance of the differences, and the part of it from item effects.
-    item_df : float
-        Degrees of freedom of that part.
-    """
 
-    def __init__(
-        self, models: pd.DataFrame, covariance: Array, items: Array, item_df: float
-    ):
-        self.models, self.covariance, self.items = models, covariance, items
-        self.item_df = item_df
-        self.variance, self.item_variance = np.diagonal(covariance), np.diagonal(items)
-        self.difference = (models["score"] - models["true_score"]).to_numpy(float)
-        error = np.sqrt(self.variance)
-        z = self.difference / error
-        p = self._two_sided(z, self.variance, self.item_variance)
-        # Holm's holds although the variance of item effects is estimated without the
-        # very model that deviates most.
-        self.table = pd.DataFrame(
-            {"difference_error": error, "z": z, "p_adjusted": holm_adjust(p)},
-            models.index,
-        )
-        # The models are ordered by a mean of both scores whose error is uncorrelated
-        # with that of their difference: by the human score alone, its own noise would
-        # make good models seem underrated.
-        human, judged = (
-            models[name].to_numpy(float) ** 2
-            for name in ("true_error", "standard_error")
-        )
-        share = human / (judged + human)
-        self.rank = rankdata(-(models["true_score"] + share * self.difference))
+def _direction(
+    rank: Array, difference: Array, covariance: Array, items: Array, item_df: float
+) -> Direction:
+    """Test of the misses in the order of the models."""
+    # Weighted least squares of the misses on the rank, 1 for the best.
+    weight = 1.0 / covariance.diagonal()
+    centred = rank - weight @ rank / weight.sum()
+    slope = weight * centred / (weight @ centred**2)
+    # A common error of scale is among the misses only in second order: judges are
+    # calibrated to the other models, whose misses thus have no trend in first order. So
+    # the variance is at least that of uncorrelated misses.
+    variance, of_items = (
+        max(slope @ whole @ slope, slope**2 @ whole.diagonal())
+        for whole in (covariance, items)
+    )
+    trend = float(slope @ difference)
+    p = _two_sided(trend, variance, of_items, item_df)
+    return Direction(trend * (len(rank) - 1), float(p))
 
-    def _two_sided(self, z: Any, variance: Any, items: Any) -> Array:
-        """Two-sided p-values, by the t law of a variance with a part from items."""
-        df = satterthwaite(np.atleast_1d(variance), np.atleast_1d(items), self.item_df)
-        return np.asarray(2.0 * t_distribution(df, -np.abs(np.atleast_1d(z))))
 
-    def largest(self) -> Miss:
-        """Test of the largest miss."""
-        # Equal p-values, such as of one, are those of several models.
-        first = self.table["p_adjusted"] == self.table["p_adjusted"].min()
-        model = self.table["z"].abs()[first].idxmax()
-        z, p = self.table.loc[model, ["z", "p_adjusted"]]
-        return Miss(model, float(z), float(p))
-
-    def top(self) -> Miss:
-        """Test of the best model."""
-        at = int(np.argmin(self.rank))
-        z = float(self.table["z"].iloc[at])
-        p = self._two_sided(z, self.variance[at], self.item_variance[at])
-        return Miss(self.models.index[at], z, float(p[0]))
-
-    def direction(self) -> Direction:
-        """Test of the misses in the order of the models."""
-        weight = 1.0 / self.variance
-        # Weighted least squares of the misses on the rank, 1 for the best.
-        centred = self.rank - weight @ self.rank / weight.sum()
-        slope = weight * centred / (weight @ centred**2)
-        # A common error of scale is among the misses only in second order: judges are
-        # calibrated to the other models, whose misses thus have no trend in first
-        # order. So the variance is at least that of uncorrelated misses.
-        total, items = (
-            max(slope @ whole @ slope, slope**2 @ np.diagonal(whole))
-            for whole in (self.covariance, self.items)
-        )
-        trend = float(slope @ self.difference)
-        p = self._two_sided(trend / np.sqrt(total), total, items)
-        return Direction(trend * (len(self.rank) - 1), float(p[0]))
-
-    def coverage(self) -> tuple[int, float]:
-        """Number of models whose two scores agree, and the p-value of so few."""
-        models, items = self.models, self.item_variance[:, None]
-        draws = JointErrors.draw(
-            self.covariance, self.items, self.item_df, self.difference, DRAWS
-        )
-        # Half the length of an interval is this times its standard error.
-        width = (models["high"] - models["low"]) / models["standard_error"] / 2.0
-        squares = models["standard_error"] ** 2 + models["true_error"] ** 2
-        # Estimated variances in each draw, of shape (n_models, n_draws).
-        drawn = squares.to_numpy(float)[:, None] + items * (draws.ratio - 1.0)
-        bound = width.to_numpy(float)[:, None] * np.sqrt(np.maximum(drawn, 0.0))
-        n_missed = (np.abs(draws.errors) > bound).sum(axis=0)
-        compatible = int(models["compatible"].astype(bool).sum())
-        as_many = np.sum(n_missed >= len(models) - compatible)
-        return compatible, float((1 + as_many) / (1 + DRAWS))
+def _p_of_coverage(
+    models: pd.DataFrame,
+    compatible: int,
+    difference: Array,
+    covariance: Array,
+    items: Array,
+    item_df: float,
+) -> float:
+    """P-value of so few models whose two scores agree."""
+    draws = JointErrors.draw(covariance, items, item_df, difference, DRAWS)
+    # Half the length of an interval is this times its standard error.
+    width = (models["high"] - models["low"]) / models["standard_error"] / 2.0
+    squares = models["standard_error"] ** 2 + models["true_error"] ** 2
+    # Estimated variances in each draw, of shape (n_models, n_draws).
+    excess = items.diagonal()[:, None] * (draws.ratio - 1.0)
+    drawn = squares.to_numpy(float)[:, None] + excess
+    bound = width.to_numpy(float)[:, None] * np.sqrt(np.maximum(drawn, 0.0))
+    n_missed = (np.abs(draws.errors) > bound).sum(axis=0)
+    as_many = np.sum(n_missed >= len(models) - compatible)
+    return float((1 + as_many) / (1 + DRAWS))

@@ -279,22 +279,18 @@ class Diagnostics:
         table = table[:1] if is_shared[:1].any() else table[~is_shared]
         for key, row in table.iterrows():
             judge, change = cast("tuple[Any, str]", key)
-            who = "Every judge" if judge == TOGETHER else f"Judge {judge!r}"
-            what = (
-                f"favours the side shown first by {row['value']:+.2f} logits on the "
-                "rows of new models, against the historical rows"
-            )
+            who, about = f"Judge {judge!r}", [judge, row["model"]]
+            if judge == TOGETHER:
+                who, about = "Every judge", [row["model"]]
+            where = "on the rows of new models"
+            what = f"favours the side shown first by {row['value']:+.2f} logits {where}"
             if change == "sensitivity":
-                way = "the wrong way round, " * (row["value"] < 0)
-                what = (
-                    f"tells models apart {way}{abs(row['value']):.2f} times as sharply "
-                    "on the rows of new models as in the historical rows"
-                )
+                what = f"tells models apart {row['value']:.2f} times as sharply {where}"
             text = (
-                f"{who} {what} (p = {row['p_adjusted']:.1g}), as if version or prompt "
-                f"had changed.{_moved(row)}"
+                f"{who} {what}, compared with the historical rows "
+                f"(p = {row['p_adjusted']:.1g}), as if version or prompt had changed."
+                f"{_moved(row)}"
             )
-            about = (row["model"],) if judge == TOGETHER else (judge, row["model"])
             yield DiagnosticWarning(text, code="change", subject=about)
         curved = self.arrivals.curvature
         # What tells models apart weakly has no scale that could be looked at.
@@ -308,7 +304,7 @@ class Diagnostics:
                 f"{row['p_adjusted']:.1g}), but the fit assumes log-odds in proportion "
                 f"to the score difference.{_moved(row)}"
             )
-            about = (judge, row["model"]) if _moved(row) else (judge,)
+            about = [judge, row["model"]] if _moved(row) else [judge]
             yield DiagnosticWarning(text, code="curved-scale", subject=about)
 
     def _ties(self) -> Iterator[DiagnosticWarning]:
@@ -333,20 +329,16 @@ class Diagnostics:
 
     def _split(self) -> Iterator[DiagnosticWarning]:
         """New models about which judges disagree."""
-        table, new = self.arrivals.models, self.models.index
-        split = table[table["p_value"] < DISAGREE]
-        old = table[~table.index.isin(new)]
-        most = (old["chi2"] / old["df"]).max()
-        for model, row in split[split.index.isin(self._determined)].iterrows():
-            is_worst = row["chi2"] / row["df"] > most
-            than = "about any old model" if is_worst else "chance allows"
-            error = "Its error does not allow for that."
+        table = self.arrivals.models
+        is_split = (table["p_value"] < DISAGREE) & table.index.isin(self._determined)
+        for model, row in table[is_split].iterrows():
+            error = "does not allow for that"
             if row["scale"] > 1.0:
-                error = f"Its error is scaled up by {row['scale']:.1f}."
+                error = f"is scaled up by {row['scale']:.1f}"
             text = (
-                f"Judges disagree about {model!r} more than {than}: they place it from "
-                f"{row['lowest']:.1f} to {row['highest']:.1f} (p = "
-                f"{row['p_value']:.1g}). {error}"
+                f"Judges disagree about {model!r} more than chance allows: they place "
+                f"it from {row['lowest']:.1f} to {row['highest']:.1f} (p = "
+                f"{row['p_value']:.1g}). Its error {error}."
             )
             yield DiagnosticWarning(text, code="disagreement", subject=[model])
 

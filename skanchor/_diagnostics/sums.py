@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import PEOPLE, Fit
-from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.riesz import NO_DISPERSION
 from skanchor._model.sources import SourceRows, SourceSums, extra_columns
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array

@@ -11,9 +11,9 @@ import numpy as np
 
 from skanchor._battles import Comparisons
 from skanchor._model.fit import PEOPLE, Fit, Layout
-from skanchor._model.influence import NO_DISPERSION, dispersion
 from skanchor._model.item_effects import precision_of, with_item_effects
 from skanchor._model.newton import FitOfAllRows, Step, steps_of
+from skanchor._model.riesz import NO_DISPERSION, dispersion
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import biases_of, source_rows, spans_of
@@ -149,7 +149,7 @@ class PipelineFit:
         Parameters
         ----------
         without_items : bool
-            As in :func:`skanchor._model.influence.dispersion`.
+            As in :func:`skanchor._model.riesz.dispersion`.
 
         Returns
         -------

@@ -19,10 +19,9 @@ from skanchor._estimators.judges import fit_near
 from skanchor._estimators.pipeline_fit import PipelineFit, row_biases
 from skanchor._model.btl import count_votes
 from skanchor._model.fit import PEOPLE
-from skanchor._model.influence import influence_of
 from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
-from skanchor._model.riesz import Information
+from skanchor._model.riesz import Information, influence_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit, Layout
 from skanchor._model.graph import components, laplacian, pair_sums, sorted_components
-from skanchor._model.influence import influence_of
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.riesz import RieszWeights
+from skanchor._model.riesz import RieszWeights, influence_of
 from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._typing import Array
 

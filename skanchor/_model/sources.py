@@ -16,9 +16,8 @@ from skanchor._typing import Array
 _NOT_BY_ROW = ("source", "is_new", "n_items")
 """Attributes of :class:`SourceRows` that have no entry for each row."""
 
-_LOOKED_AT, _MOST_CODES = 2_000, 2**62
-"""First rows of a source, of which most differ if hardly two rows are equal; and most
-combinations of values of the columns of rows, so that their numbers are integers."""
+_LOOKED_AT = 2_000
+"""First rows of a source, of which most differ if hardly two rows are equal."""
 
 CERTAIN = 1e-8
 """Variance of an outcome below which it is certain, and its row has no information.
@@ -54,15 +53,12 @@ def _joint_codes(columns: list[NDArray[Any]]) -> NDArray[np.intp] | None:
 
     None where more than half of them differ.
     """
-    codes, n_codes = np.zeros(len(columns[0]), dtype=np.intp), 1
+    # Of 64 bits: two rows that differ have the same one in no table of today.
+    marks = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
-        if (column == column[:1]).all():
-            continue
-        column_codes, levels = pd.factorize(column)
-        if 2 * len(levels) > len(column_codes) or n_codes > _MOST_CODES // len(levels):
-            return None
-        codes, n_codes = codes * len(levels) + column_codes, n_codes * len(levels)
-    codes, levels = pd.factorize(codes)
+        # Both zeros are one number.
+        marks = marks * np.uint64(31) + pd.util.hash_array(column + 0)
+    codes, levels = pd.factorize(marks)
     return None if 2 * len(levels) > len(codes) else codes
 
 

@@ -13,10 +13,9 @@ from skanchor._battles import Comparisons, decide_roles
 from skanchor._estimators.pipeline_fit import PipelineFit, carried
 from skanchor._model.btl import LEAST_NOISE
 from skanchor._model.fit import PEOPLE, Fit
-from skanchor._model.influence import influence_of
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
-from skanchor._model.riesz import Information
+from skanchor._model.riesz import Information, influence_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.admission import check_ranking
 from skanchor._sample.sample import Sample

@@ -18,8 +18,7 @@ from skanchor._battles import decide_roles
 from skanchor._battles.labels import positions
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.pipeline_fit import carried
-from skanchor._model.influence import residuals, row_influence
-from skanchor._model.riesz import Information
+from skanchor._model.riesz import Information, residuals, row_influence
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows
 from skanchor._typing import Array

@@ -25,8 +25,14 @@ from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._fingerprints import check_fingerprints
 from skanchor.history._place import place
-from skanchor.history._rows import admit_rows, join_rows
-from skanchor.history._state import HistoryState, check_settings
+from skanchor.history._rows import (
+    admit_arrivals,
+    admit_rows,
+    arrival_plans,
+    group_codes,
+    join_rows,
+)
+from skanchor.history._state import HistoryState
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.pipeline import AnchorPipeline
 from skanchor.results import AnchorResult
@@ -222,7 +228,21 @@ class AnchorHistory(BaseEstimator):
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         refuse_contexts(anchor, "AnchorHistory")
         anchor._validate_params()
-        check_settings(anchor)
+        stages = anchor.stages()
+        refused = {
+            "new_models, as all that it does not know are": anchor.new_models,
+            "the debiaser 'passthrough', which has no errors": stages.debiaser is None,
+            "a bias of people (human_bias)": stages.btl.bias,
+            "another equation of the arrival than 'likelihood'": (
+                stages.arrival.equation != "likelihood"
+            ),
+        }
+        for what, value in refused.items():
+            if value not in (None, False):
+                raise BattlesError(
+                    f"A history cannot have {what}: leave it out, or fit "
+                    "AnchorPipeline on all rows."
+                )
         return anchor
 
     def update(
@@ -262,12 +282,10 @@ class AnchorHistory(BaseEstimator):
         fingerprints = {**self.fingerprints_, **(fingerprints or {})}
         state, new_rows = self.state_, (X, y, sample_weight, groups)
         if past is None and state.counts is None:
-            what = "weights" if state.n_groups is None else "groups"
-            what = "features" if state.features else what
             raise BattlesError(
-                f"The history has {what}, so that it has stored sums, not its rows as "
-                "counts: it must be fitted on all rows. Give the rows of the history, "
-                "too, as past (in a command: --past FILE)."
+                "The history has features, groups or weights, so that it has stored "
+                "sums, not its rows as counts: it must be fitted on all rows. Give the "
+                "rows of the history, too, as past (in a command: --past FILE)."
             )
         rows, labels = None if past is None else join_rows(past, new_rows), None
         with WarningLog() as log:
@@ -385,9 +403,17 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         with WarningLog() as log:
             check_fingerprints(self.fingerprints_, fingerprints)
+            rows, state = (X, y, sample_weight, groups), self.state_
+            has_groups = state.n_groups is not None
+            sample, labels = admit_rows(
+                self._rules, rows, are_stored=has_groups, lists_rows=True
+            )
+            codes = group_codes(labels, state)
+            arrivals = admit_arrivals(sample.in_units(state.unit), state)
+            state.compare_grades(arrivals)
+            plans = arrival_plans(cv, arrivals, state, codes, self._random_state)
             with limited_threads(1):
-                rows, seed = (X, y, sample_weight, groups), self._random_state
-                result = place(self.state_, self._stages, self._rules, rows, cv, seed)
+                result = place(state, self._stages, arrivals, plans, codes)
             if result.diagnostics is not None:
                 result.diagnostics.warn()
         log.issue()

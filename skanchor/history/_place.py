@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +24,9 @@ from skanchor._diagnostics.sums import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import Weighing, WeightFunctions
 from skanchor._model.riesz import Information
-from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor.exceptions import located
-from skanchor.history._rows import (
-    admit_arrivals,
-    admit_rows,
-    arrival_plans,
-    group_codes,
-)
 from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
 from skanchor.warning_log import WarningLog
@@ -43,12 +35,11 @@ from skanchor.warning_log import WarningLog
 def place(
     state: HistoryState,
     stages: Stages,
-    rules: RowRules,
-    rows: tuple[Any, Any, Any, Any],
-    cv: Any,
-    random_state: Any,
+    arrivals: Sample,
+    plans: list[FoldPlan],
+    codes: NDArray[np.int64] | None,
 ) -> AnchorResult:
-    """Place the new models of a table.
+    """Place new models.
 
     Parameters
     ----------
@@ -56,26 +47,18 @@ def place(
         The history.
     stages : Stages
         Unfitted.
-    rules : RowRules
-        What becomes of ties and of weights.
-    rows : tuple of (X, y, sample_weight, groups)
-        As in :meth:`skanchor.AnchorHistory.place`.
-    cv, random_state
-        Folds of the rows, or None, and the seed by which they are then drawn.
+    arrivals : Sample
+        Rows with new models, in their roles.
+    plans : list of FoldPlan
+        Their folds.
+    codes : ndarray or None
+        Code of each of their groups.
 
     Returns
     -------
     AnchorResult
         Without the warnings of its diagnostics.
     """
-    are_stored = state.n_groups is not None
-    sample, labels = admit_rows(rules, rows, are_stored=are_stored, lists_rows=True)
-    codes = group_codes(labels, are_stored=are_stored)
-    old_folds = None if codes is None else state.folds_of(codes)
-    sample = sample.in_units(state.unit)
-    admitted = admit_arrivals(sample, state)
-    state.compare_grades(admitted)
-    plans = arrival_plans(cv, admitted, state.repeats, random_state, old_folds)
 
     def infer(sample: Sample) -> tuple[AnchorResult, FullFit]:
         full, folds, influence = _fit_arrivals(state, stages, sample, plans, codes)
@@ -87,7 +70,7 @@ def place(
 
     # New models that their rows do not determine are left out of the scores of the
     # others, as in the pipeline.
-    return with_undetermined_apart(infer, admitted)
+    return with_undetermined_apart(infer, arrivals)
 
 
 def _fit_arrivals(
@@ -126,12 +109,12 @@ def _fit_arrivals(
     )
     new = layout.is_new
     # The weights have the columns of the biases, and the ridges of the history.
-    ridge, functions = np.diag(placed.prior), []
-    for source, learner in enumerate([None, *state.learners]):
-        of_source = ridge[layout.span(source)]
-        functions.append(
-            WeightFunctions(learner if len(of_source) else None, of_source)
-        )
+    ridge = placed.prior.diagonal()
+    ridges = [ridge[layout.span(source)] for source in range(layout.n_sources)]
+    functions = tuple(
+        WeightFunctions(learner if len(of_source) else None, of_source)
+        for learner, of_source in zip(learners, ridges, strict=True)
+    )
     solution = Information.of(fit, placed.grams.items(), placed.prior)
     assert stages.debiaser is not None
     chain = FittedStages(
@@ -141,7 +124,7 @@ def _fit_arrivals(
         X,
         PipelineFit(arrivals, state.calibrator, learners, fit, rows),
         is_joint=stages.fits_jointly(X),
-        debiaser=copy(stages.debiaser).keep(X, Weighing(tuple(functions)), solution),
+        debiaser=copy(stages.debiaser).keep(X, Weighing(functions), solution),
     )
     full, done = FullFit(stages, arrivals, chain, items, chain), []
     numbers = (number for plan in plans for number in range(len(plan)))

@@ -174,57 +174,44 @@ def join_rows(past: Any, new_rows: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
 
     The last two may be missing in the first. A missing weight counts as one.
     """
-    past = (*past, *(None, AUTO)[len(past) - 2 :])
-    frames = [as_frame(part[0]) for part in (past, new_rows)]
+    both = (*past, *(None, AUTO)[len(past) - 2 :]), new_rows
+    frames = [as_frame(X) for X, *_ in both]
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
     tables = [frame.to_pandas() for frame in frames if frame is not None]
-    y = [Outcomes.encode(part[1], named=True).values for part in (past, new_rows)]
-    weight, groups = None, past[3]
-    if past[2] is not None or new_rows[2] is not None:
-        weights = zip(tables, (past[2], new_rows[2]), strict=True)
-        weight = np.concatenate(
-            [
-                np.ones(len(table)) if w is None else np.asarray(w)
-                for table, w in weights
-            ]
-        )
-    named = [part[3] is None or isinstance(part[3], str) for part in (past, new_rows)]
-    if not any(named):
-        groups = np.concatenate(
-            [np.asarray(part[3], dtype=object) for part in (past, new_rows)]
-        )
-    elif not all(named) or past[3] != new_rows[3]:
+    y = [Outcomes.encode(outcomes, named=True).values for _, outcomes, *_ in both]
+    weights = [one for _, _, one, _ in both]
+    if any(one is not None for one in weights):
+        pairs = zip(weights, map(len, tables), strict=True)
+        weights = [np.ones(n) if one is None else np.asarray(one) for one, n in pairs]
+    groups = [one for *_, one in both]
+    named = [one is None or isinstance(one, str) for one in groups]
+    if any(named) and not (all(named) and groups[0] == groups[1]):
         raise BattlesError(
             "Old and new rows need groups of one kind: none, those of a column that "
             "both have, or labels of all rows."
         )
-    return join_tables(tables), np.concatenate(y), weight, groups
+    if not any(named):
+        groups = [np.concatenate([np.asarray(one, dtype=object) for one in groups])]
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return join_tables(tables), np.concatenate(y), weight, groups[0]
 
 
 # ---------------------------------------------------------------------------- groups
 def group_codes(
-    labels: NDArray[Any] | None, *, are_stored: bool
+    labels: NDArray[Any] | None, state: HistoryState
 ) -> NDArray[np.int64] | None:
     """64-bit code of each group of arrivals, by which a history knows it.
 
-    Parameters
-    ----------
-    labels : ndarray or None
-        Labels of the groups, by code.
-    are_stored : bool
-        Whether the history has groups.
-
-    Returns
-    -------
-    ndarray of shape (n_groups,) or None
-        -1 for rows without a prompt, which are groups of their own.
+    It is -1 for rows without a prompt, which are groups of their own. ``labels`` are
+    those of the groups, by code.
 
     Raises
     ------
     BattlesError
-        If one of the two has groups, and the other has none.
+        If the history has groups, and the rows have none, or the other way round.
     """
+    are_stored = state.n_groups is not None
     if are_stored != (labels is not None):
         raise BattlesError(
             f"The history was fitted {'with' if are_stored else 'without'} groups of "
@@ -243,9 +230,9 @@ def group_codes(
 def arrival_plans(
     cv: Any,
     sample: Sample,
-    sizes: Sequence[int],
+    state: HistoryState,
+    codes: NDArray[np.int64] | None,
     random_state: Any,
-    old_folds: NDArray[np.intp] | None,
 ) -> list[FoldPlan]:
     """Folds of arrivals in each repeat: those given, or drawn ones.
 
@@ -257,12 +244,12 @@ def arrival_plans(
         Folds; None draws them.
     sample : Sample
         Rows with decided roles.
-    sizes : sequence of int
-        Number of folds of each repeat of the history.
+    state : HistoryState
+        The history.
+    codes : ndarray of shape (n_groups,) or None
+        Code of each group.
     random_state : int, RandomState or None
         Seed, which is left as it is.
-    old_folds : ndarray of shape (n_repeats, n_groups) or None
-        Fold of each group that the history has rows of, -1 for others.
 
     Returns
     -------
@@ -273,10 +260,10 @@ def arrival_plans(
     ValueError
         If the plans have other folds than the history, or tear its groups apart.
     """
-    stays = np.full((len(sizes), len(sample)), -1)
-    used, groups = np.flatnonzero(sample.counts), np.arange(len(sample))
-    if sample.groups is not None and old_folds is not None:
-        groups = sample.groups
+    sizes, used = state.repeats, np.flatnonzero(sample.counts)
+    stays, groups = np.full((len(sizes), len(sample)), -1), np.arange(len(sample))
+    if sample.groups is not None and codes is not None:
+        groups, old_folds = sample.groups, state.folds_of(codes)
         stays[:, used] = old_folds[:, groups[used]]
     if cv is not None:
         plans = make_plans(cv, len(sizes), sample, deepcopy(random_state))

@@ -39,7 +39,6 @@ from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, DataWarning, LearnerError, located
-from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import warn
 
 
@@ -230,16 +229,14 @@ class HistoryState:
         full = inference.fit()
         check_linear(full)
         codes = None if group_labels is None else label_codes(group_labels, "groups")
-        stored = _stored_fits(full, inference.fold_plan, codes)
-        # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
-        sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
             full.chain,
             full.sample,
             inference.all_rows.X.models,
-            stored,
-            sums,
             inference.check,
+            fits=_stored_fits(full, inference.fold_plan, codes),
+            # With the ranges, and some contrasts, of the features of each judge.
+            sums=sums_of(full).stored(full.sample.with_battles(full.chain.X)),
             items=full.items,
             treatment=inference.choice.item_effects,
             repeats=tuple(map(len, inference.fold_plan)),
@@ -253,8 +250,6 @@ class HistoryState:
         chain: FittedStages,
         rows: Sample,
         all_models: NDArray[Any],
-        fits: StoredFits,
-        sums: FitSums,
         check: ItemCheck,
         **others: Any,
     ) -> HistoryState:
@@ -268,10 +263,10 @@ class HistoryState:
             All rows that are fitted, which may be counted and without features.
         all_models : ndarray
             Labels of all models of the rows, those that are not fitted included.
-        fits, sums, check
-            As the attributes.
+        check : ItemCheck
+            Test for item effects.
         **others
-            Further attributes.
+            Attributes.
 
         Returns
         -------
@@ -285,11 +280,9 @@ class HistoryState:
             X.models,
             X.judges,
             X.feature_names,
-            fits,
             learners=tuple(map(learners.get, X.judges.tolist())),
             human_errors=errors,
             unbounded=is_in(X.models, btl.models_[btl.unbounded_].tolist()),
-            sums=sums,
             tests=check.judges.to_numpy(np.float64),
             p_value=check.p_value,
             rows=rows.number(rows.counts),
@@ -369,25 +362,6 @@ class HistoryState:
         btl.unbounded_ = self.unbounded[voted]
         btl.covariance_ = np.diag(self.human_errors[voted] ** 2)
         return btl
-
-
-def check_settings(anchor: AnchorPipeline) -> None:
-    """Refuse settings that a history cannot have."""
-    stages = anchor.stages()
-    refused = {
-        "new_models, as all that it does not know are": anchor.new_models is not None,
-        "the debiaser 'passthrough', which has no errors": stages.debiaser is None,
-        "a bias of people (human_bias)": stages.btl.bias is not None,
-        "another equation of the arrival than 'likelihood'": (
-            stages.arrival.equation != "likelihood"
-        ),
-    }
-    for what, is_set in refused.items():
-        if is_set:
-            raise BattlesError(
-                f"A history cannot have {what}: leave it out, or fit AnchorPipeline on "
-                "all rows."
-            )
 
 
 def check_linear(full: FullFit) -> None:

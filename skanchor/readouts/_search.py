@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor._battles.labels import is_in
-from skanchor._model.influence import influence_of, residuals
-from skanchor._model.riesz import Information
+from skanchor._model.riesz import Information, influence_of, residuals
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array, Indices

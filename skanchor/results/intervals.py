@@ -228,12 +228,9 @@ def satterthwaite(total: Array, items: Array, item_df: float) -> Array:
     ndarray
         At least one; infinite without an item part.
     """
-    df = np.full(np.shape(total), np.inf)
-    has_items = items > 0
-    df[has_items] = np.maximum(
-        item_df * (total[has_items] / items[has_items]) ** 2, 1.0
-    )
-    return df
+    with np.errstate(all="ignore"):
+        df = np.maximum(item_df * (total / items) ** 2, 1.0)
+    return np.where(items > 0, df, np.inf)
 
 
 def one_sided_p(

@@ -476,7 +476,7 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
         with pytest.raises(BattlesError, match="without groups and weights"):
             history.update(old[2000:], past[2000:], np.full(len(old) - 2000, 0.5))
         weighted = clone(history).fit(old, past, np.full(len(old), 2.0))
-        with pytest.raises(BattlesError, match="The history has weights, so"):
+        with pytest.raises(BattlesError, match="has features, groups or weights, so"):
             weighted.update(old[2000:], past[2000:])
         history.update(old[2000:], past[2000:])
         assert history.updated_from_ == "counts"
@@ -529,7 +529,7 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
     history.fit(old[first], past[first], groups=groups[0])
     before = old[first], past[first], None, groups[0]
     added = old[others], past[others], weight[others]
-    with pytest.raises(BattlesError, match="The history has groups, so"):
+    with pytest.raises(BattlesError, match="has features, groups or weights, so"):
         history.update(*added, groups[1])
     for other in ("model_a", "auto", None):
         with pytest.raises(BattlesError, match="groups of one kind"):

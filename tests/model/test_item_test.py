@@ -18,8 +18,8 @@ from skanchor._crossfit.item_test import (
     item_test,
 )
 from skanchor._model.fit import PEOPLE
-from skanchor._model.influence import dispersion
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.riesz import dispersion
 
 N_ITEMS = 5
 SLOPES = np.array([0.6, 1.0, 1.7])
