@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tables import liked, quiet, said
+from tables import liked, quiet, warnings_of
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
 from skanchor._crossfit import item_effects as treatments
@@ -61,7 +61,7 @@ def test_models_too_alike_to_show_sensitivities_leave_the_new_score_open():
             is_first = rows["model_a"] == old[0]
             y[rows.index] = np.where(is_first, is_won, ~is_won)
         anchor = AnchorPipeline(cv=3, random_state=0)
-        message = " ".join(str(one) for one in said(lambda: anchor.fit(X, y)))  # noqa: B023
+        message = " ".join(str(one) for one in warnings_of(lambda: anchor.fit(X, y)))  # noqa: B023
         result = anchor.standard_errors_["new-model"]
         assert np.isinf(result) == is_alike
         assert ("2 historical models are so close" in message) == is_alike
