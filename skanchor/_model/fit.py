@@ -151,11 +151,6 @@ class Layout:
             mask[self.position_effects.start + source] = self.positions[source]
         return mask
 
-    def of_judges(self) -> NDArray[np.bool_]:
-        """Mask of the own parameters of all judges."""
-        masks = [self.of_source(source) for source in range(1, self.n_sources)]
-        return np.any([np.zeros(self.size, dtype=bool), *masks], axis=0)
-
     def of_item_effects(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mask of the effects of the models of some items under all judges."""
         mask = np.zeros(self.size, dtype=bool)
@@ -182,8 +177,10 @@ class Layout:
     def estimated(self) -> NDArray[np.bool_]:
         """Mask of all parameters that rows decide, of history and of new models."""
         every = np.ones(self.n_items, dtype=bool)
-        of_sources = self.of_source(PEOPLE) | self.of_judges()
-        return self.of_scores(every) | of_sources | self.of_item_effects(every)
+        mask = self.of_scores(every) | self.of_item_effects(every)
+        for source in range(self.n_sources):
+            mask |= self.of_source(source)
+        return mask
 
     @cached_property
     def centring(self) -> Array:
@@ -345,10 +342,6 @@ class Fit:
         size = float(scores.mean()) or 1.0
         centred[at, at] += size * centring.T @ centring
         return centred
-
-    def penalised(self, information: Array) -> Array:
-        """Information with the prior, and with the zero of the scores fixed."""
-        return self.centred(information) + self.precision
 
     @property
     def prior_slope(self) -> Array:

@@ -153,7 +153,7 @@ def expanded(
     matrix, at = fit.information(grams_of(fit, sources, weights)), np.flatnonzero
     effects = at(is_effect)
     inner = matrix[effects[:, None], effects]
-    matrix, (low, high) = fit.penalised(matrix), bounds
+    matrix, (low, high) = fit.centred(matrix) + fit.precision, bounds
     others = free & ~is_effect & (low < fit.x) & (fit.x < high)
 
     def beside(profiled: NDArray[np.bool_]) -> Array:

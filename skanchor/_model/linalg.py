@@ -31,15 +31,15 @@ class SymmetricSystem:
     root : ndarray of shape (n, rank)
         R with R R' the pseudo-inverse of the scaled matrix; its lower Cholesky factor
         instead where ``is_cholesky``.
-    null : ndarray of shape (n, n - rank)
-        Directions of the parameters along which the matrix is zero.
+    rank : int
+        Rank of the matrix.
     is_cholesky : bool
         Whether ``root`` is the Cholesky factor of the scaled matrix.
     """
 
     scale: Array
     root: Array
-    null: Array
+    rank: int
     is_cholesky: bool
 
     @classmethod
@@ -54,18 +54,11 @@ class SymmetricSystem:
         if not failed and len(unit):
             reciprocal, _ = dpocon(lower, np.abs(unit).sum(axis=0).max(), uplo="L")
             if reciprocal * _WELL_CONDITIONED >= 1.0:
-                return cls(scale, lower, np.zeros((len(unit), 0)), True)
+                return cls(scale, lower, len(unit), True)
         values, vectors = np.linalg.eigh(unit)
         is_seen = values > RANK_TOLERANCE * max(values.max(initial=0.0), 0.0)
         root = vectors[:, is_seen] / np.sqrt(values[is_seen])
-        # A parameter without information has no scale; any length of it is null.
-        null = np.where(scale > 0, scale, 1.0)[:, None] * vectors[:, ~is_seen]
-        return cls(scale, root, null, False)
-
-    @property
-    def rank(self) -> int:
-        """Rank of the matrix."""
-        return len(self.scale) - self.null.shape[1]
+        return cls(scale, root, int(is_seen.sum()), False)
 
     def solve(self, right: Array) -> Array:
         """Solve for one right-hand side of shape (n,), or for (n, k) of them."""

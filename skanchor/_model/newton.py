@@ -122,7 +122,7 @@ def minimise(
         if hessian is not None:
             step, decrement = hessian.step(inner, gradient)
         if decrement > max(slow * before, tolerance) or hessian is None:
-            matrix = fit.penalised(fit.information(summed("curvature")))
+            matrix = fit.centred(fit.information(summed("curvature"))) + fit.precision
             hessian = Hessian(matrix[at[:, None], at])
             step, decrement = hessian.step(inner, gradient)
         # The longest of the halved steps that lowers the loss.
@@ -205,7 +205,9 @@ def steps_of(
     old, new = ~layout.is_new, layout.is_new
     judges = frozenset(range(1, layout.n_sources))
     votes = layout.of_scores(old) | layout.of_source(PEOPLE)
-    calibration = layout.of_judges() | layout.of_item_effects(old)
+    calibration = layout.of_item_effects(old)
+    for judge in judges:
+        calibration |= layout.of_source(judge)
     free, sources, excluded = votes, frozenset([PEOPLE]), frozenset(excluded_judges)
     if is_joint:
         free, sources = votes | calibration, sources | judges - excluded

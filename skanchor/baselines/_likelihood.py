@@ -317,7 +317,8 @@ def sandwich(
             residual = rows.weight * (rows.y - p)
             mixed[layout.scores, slope] += rows.sums(residual)[: layout.n_items]
     # J, minus the second derivative of the log likelihood, by the free parameters.
-    second, at = fit.penalised(fit.information(grams)), np.flatnonzero(free)
+    second = fit.centred(fit.information(grams)) + fit.precision
+    at = np.flatnonzero(free)
     second = (second - mixed - mixed.T)[at[:, None], at]
     system = SymmetricSystem.of(second)
     weights = Information(fit, at, second, system, {}, {}, fit.precision).weights

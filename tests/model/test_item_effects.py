@@ -99,7 +99,7 @@ def posterior(layout, sources, covariance):
         (rows.source, rows.information(rows.weight, fit.probabilities(rows)))
         for rows in sources
     ]
-    matrix = fit.penalised(fit.information(grams))
+    matrix = fit.centred(fit.information(grams)) + fit.precision
     free = np.flatnonzero(fit.layout.estimated)
     spread = np.zeros_like(matrix)
     spread[free[:, None], free] = np.linalg.inv(matrix[free[:, None], free])

@@ -141,14 +141,13 @@ def test_weights_of_rows_are_those_of_the_parameters_they_touch(rng, fit, source
         assert_allclose(dense_columns(rows) @ local, expected, atol=1e-8)
 
 
-def test_systems_are_solved_and_their_null_directions_are_named(rng):
+def test_systems_are_solved_and_their_rank_is_named(rng):
     root = rng.normal(size=(6, 4))
     matrix = root @ root.T
     for scale in (np.ones(6), 10.0 ** np.arange(6)):
         scaled = scale[:, None] * matrix * scale
         system = SymmetricSystem.of(scaled)
         assert system.rank == 4
-        assert_allclose(scaled @ system.null, 0.0, atol=1e-8 * np.abs(scaled).max())
         right = scaled @ rng.normal(size=6)
         assert_allclose(scaled @ system.solve(right), right, rtol=1e-7)
     full = matrix + np.eye(6)
