@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from skanchor._battles import HUMAN, Comparisons, align
-from skanchor._battles.checks import graded_in_part, graded_verdicts
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics.arrivals import ArrivalCheck
 from skanchor._diagnostics.report import Diagnostics
@@ -21,6 +20,7 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.fit import PEOPLE
 from skanchor._model.logistic import fit_logistic
 from skanchor._model.riesz import Information
+from skanchor._sample.judge_checks import graded_in_part, graded_verdicts
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
@@ -277,11 +277,11 @@ def tie_table(sample: Sample) -> pd.DataFrame:
         pd.Index([HUMAN, *X.judges.tolist()], name="source"),
         ["rows", "ties", "both_bad"],
     )
-    grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
+    grades = graded_verdicts(sample)
     in_part = np.append(False, graded_in_part(*grades).any(axis=0))
     eta, levels = X.logits(), np.full((len(table), 2), np.nan)
     fitted = np.isfinite(eta) & sample.counts
-    is_known = ~in_part & (sample.left_out is None)
+    is_known = ~in_part & ~sample.left_out.any()
     for source in np.flatnonzero(is_known).tolist():
         at = X.by_judge(source - 1).rows
         at = at[fitted[at]]
@@ -319,7 +319,7 @@ def _level(
         return unknown
     influence = design @ np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values = influence * weight * (tied - p)
-    by_row = values / sample.times[at]
+    by_row = values / sample.multiplicity[at]
     square = float(values @ by_row)
     if sample.groups is not None:
         group, _ = pd.factorize(sample.groups[at])

@@ -192,7 +192,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 one = one.learner_
             biases[judge] = one
             has_position.append(has_effect)
-            times = sample.times[at]
+            times = sample.multiplicity[at]
             if start is None and not self.position_effect:
                 # What is left out is looked at once, on all rows.
                 _check_favour(judge, one, rows, history, times, len(X.judges))

@@ -295,7 +295,7 @@ def overview(
             refusal = str(error)
     rows = decide_roles(sample.X, sample.weight, new_models)
     sample = sample.with_battles(rows)
-    n_human, n_judge = count_rows(rows, sample.weight, sample.times)
+    n_human, n_judge = count_rows(rows, sample.weight, sample.multiplicity)
     models = {"is_new": rows.is_new, "n_human": n_human, "n_judge": n_judge}
     outcomes = {"first": 1.0, "second": 0.0, "tie": 0.5}
     return {
@@ -308,7 +308,9 @@ def overview(
         },
         "inputs": sample.inputs,
         "n_groups": sample.n_groups,
-        "order_known": float(np.average(rows.order != 0.0, weights=sample.times)),
+        "order_known": float(
+            np.average(rows.order != 0.0, weights=sample.multiplicity)
+        ),
         "warnings": log.distinct,
         "refusal": refusal,
     }

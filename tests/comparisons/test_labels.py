@@ -101,12 +101,10 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
         assert prompt_groups(as_frame(table)).prompts.tolist() == [0, 1, 2, 0]
         for groups in ("prompt_id", table["prompt_id"]):
             with pytest.raises(
-                BattlesError, match="missing values, the first in row 1"
+                BattlesError, match="missing values: 1, the first in row 1"
             ):
                 find_groups(groups, table, 4)
-        with pytest.raises(
-            BattlesError, match="Rows without a context: 1, the first is"
-        ):
+        with pytest.raises(BattlesError, match="missing values: 1, the first in row 1"):
             read_contexts("prompt_id", table)
 
 
@@ -118,5 +116,5 @@ def test_labels_in_a_list_keep_their_types():
         for groups in ("prompt_id", table["prompt_id"].tolist()):
             with pytest.raises(BattlesError, match="such as 17 and '17', which would"):
                 find_groups(groups, table, 3)
-    with pytest.raises(BattlesError, match="missing values, the first in row 1"):
+    with pytest.raises(BattlesError, match="missing values: 1, the first in row 1"):
         find_groups(["p", float("nan"), "q"], None, 3)
