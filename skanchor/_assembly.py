@@ -292,7 +292,7 @@ def with_open_rows(
     columns = X.left[rows], X.right[rows], y, all_rows.weight[rows], len(is_open)
     open_rows = OpenRows.of(
         is_open,
-        SourceRows.apart(*columns, offset=against, count=all_rows.times[rows]),
+        SourceRows.apart(*columns, offset=against, count=all_rows.multiplicity[rows]),
         _dispersion(full, result),
         X.judge[rows] + 1,
         slope=np.zeros(0) if X.sensitivities is None else X.sensitivities,

@@ -64,7 +64,7 @@ class Cells:
         number = rows.multiplicity
         equal = _equal_rows(rows, by_features)
         if equal is None:
-            rows = rows if number is None else rows.listed()
+            rows = rows.listed()
             return cls(rows, rows)
         size, weight = (
             np.bincount(equal.kind, values, len(equal.first)).astype(np.float64)
@@ -73,12 +73,14 @@ class Cells:
         sample = replace(rows[equal.first], weight=weight, multiplicity=size)
         # Narrow integers: of all that is kept, this alone is as long as the table.
         cell = equal.kind.astype(np.min_scalar_type(len(size)))
-        return cls(rows, sample, cell if number is None else cell[rows.listing])
+        if number.sum() > len(cell):
+            cell = np.repeat(cell, number.astype(np.intp))
+        return cls(rows, sample, cell)
 
     @property
     def rows(self) -> Sample:
         """The rows of the table, one by one."""
-        return self.table if self.table.multiplicity is None else self.table.listed()
+        return self.table.listed()
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -91,7 +93,7 @@ class Cells:
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Kinds of the rows; None where rows stay as they are."""
-    X, outcomes, counted = sample.X, sample.outcomes, sample.multiplicity
+    X, number = sample.X, sample.multiplicity
     if sample.groups is not None or sample.raters is not None:
         # Rows of a group depend on each other, and so do the votes of a rater.
         return None
@@ -99,13 +101,9 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
         return None
     # First those columns that may differ in most rows.
     columns = [*X.features_left.T, *X.features_right.T, sample.y]
-    if counted is None:
-        # Rows that count as several weigh one each.
-        columns.append(sample.weight)
-    marks = outcomes.both_bad, sample.left_out
-    columns += [mark for mark in marks if mark is not None]
+    columns += [sample.weight / number, sample.outcomes.both_bad, sample.left_out]
     columns += [X.left, X.right, X.judge, X.order]
-    most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
+    most = MOST_SHARE * number.sum()
     # Of a table that would be cells, thousands of rows have equal ones among them. The
     # first rows may not, as those of a table that is repeated.
     n_looked_at = min(len(sample), LOOK)

@@ -1,8 +1,5 @@
 """Scores of their own in every context, with judges that all contexts share."""
 
-import json
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,8 +12,6 @@ from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError
 from skanchor.reports import to_dict
-from skanchor.reports.facts import Facts
-from skanchor.reports.readout import ranking
 from skanchor.results import ContextResult
 from skanchor.simulation import simulate_battles
 
@@ -219,21 +214,6 @@ def test_predictions_know_contexts(table, fitted):
     assert_allclose(again, fitted.predict_proba(X))
 
 
-def test_reports_are_of_the_mix(fitted):
-    record = json.loads(json.dumps(to_dict(fitted)))
-    assert [row["model"] for row in record["variance"]] == [NEW]
-    assert len(record["models"]) == 5
-    assert dict(record["inputs"]["mix"]).keys() == set(KINDS)
-    text = " ".join(ranking(Facts(fitted)).to_text().split())
-    assert "Contexts: kind; the scores mix 0.333 chat" in text
-    labels = fitted.result_.diagnostics.models.index
-    assert list(map(str, labels)) == [f"{NEW} in {kind}" for kind in KINDS]
-    copy = pickle.loads(pickle.dumps(fitted.result_))
-    assert_allclose(
-        copy.under({"code": 1.0}).scores, fitted.result_.cells.scores.iloc[1]
-    )
-
-
 # ---------------------------------------------------------------------- gaps and faults
 def without(table, drop):
     X, y = table
@@ -337,7 +317,7 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
     with pytest.raises(BattlesError, match="names the column 'topic', which"):
         anchor(context="topic").fit(X, y)
     with pytest.raises(
-        BattlesError, match="Rows without a context: 1, the first is row 7"
+        BattlesError, match="'kind' has missing values: 1, the first in row 7"
     ):
         anchor().fit(X.assign(kind=X["kind"].mask(X.index == X.index[7])), y)
 

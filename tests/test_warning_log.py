@@ -5,9 +5,9 @@ import pytest
 from tables import warnings_of
 
 from skanchor import AnchorPipeline
-from skanchor.exceptions import BoundWarning, DataWarning, WeakJudgeWarning
+from skanchor.exceptions import BoundWarning, DataWarning
 from skanchor.simulation import simulate_battles
-from skanchor.warning_log import WarningLog, in_short, warn, warn_of_parts
+from skanchor.warning_log import WarningLog, warn, warn_of_parts
 
 
 def judge_warning(text, kind=DataWarning):
@@ -42,23 +42,6 @@ def test_warnings_of_folds_are_merged_and_name_them(before, by_fold, expected):
     ]
     # The fold's own warning is as it was.
     assert str(FIRST) == "Judge 'judge-1' has 9 rows."
-
-
-def test_many_warnings_alike_are_told_in_short():
-    def weak_warnings(n, code="weak"):
-        names = [f"j-{i}" for i in range(n)]
-        return [WeakJudgeWarning(f"{j!r} is weak.", code=code, subject=[j])
-                for j in names]  # fmt: skip
-
-    # Up to ten each is told, and any number of those that are about nobody.
-    plain = [DataWarning(f"{i} rows are odd.", code="odd") for i in range(12)]
-    alike, other = weak_warnings(17), weak_warnings(10, "strong")
-    result = list(in_short([*alike, *other, *plain]))
-    assert result[:5] == alike[:5] and result[6:] == [*other, *plain]
-    text = "'j-5', 'j-6', 'j-7', 'j-8', 'j-9' and 7 more: much as in the five"
-    assert type(result[5]) is WeakJudgeWarning and str(result[5]).startswith(text)
-    assert result[5].code == "weak"
-    assert result[5].subject == tuple(f"j-{i}" for i in range(5, 17))
 
 
 def test_hundreds_of_judges_are_told_in_short():

@@ -387,7 +387,8 @@ class Comparisons:
         by_judge = partial(align, old=self.judges, new=judges)
         # The entries at the end map the codes -1, and -2, -1, to themselves.
         model_map = np.append(positions(self.models, models), -1)
-        judge_map = np.append(positions(self.judges, judges, missing=-2), [-2, -1])
+        places = positions(self.judges, judges)
+        judge_map = np.append(np.where(places < 0, -2, places), [-2, -1])
         return self.with_columns(
             models=models,
             judges=judges,

@@ -98,11 +98,7 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
         raise BattlesError(
             f"groups must have one entry per row, {n_rows}, got shape {values.shape}."
         )
-    codes, labels = factorize(values, "groups")
-    if (codes < 0).any():
-        raise BattlesError(
-            f"groups has missing values, the first in row {int(np.argmin(codes))}."
-        )
+    codes, labels = factorize(values, "groups", may_lack=False)
     _refuse_two_forms(labels)
     return RowGroups(codes, labels=labels, name=name)
 
@@ -110,13 +106,9 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
 def _column(table: Any, name: str, what: str) -> nw.Series[Any]:
     """Return a column that the user has named; raise if there is none."""
     frame = as_frame(table)
-    columns = [] if frame is None else frame.columns
-    if frame is None or name not in columns:
-        whole = [column for column in columns if not column.endswith(("_a", "_b"))]
-        raise BattlesError(
-            f"{what} names the column {name!r}, which X lacks. Columns that are not of "
-            f"one side: {', '.join(whole[:20]) or 'none'}."
-        )
+    if frame is None or name not in frame.columns:
+        has = f"it has {frame.columns[:20]}" if frame is not None else "no table"
+        raise BattlesError(f"{what} names the column {name!r}, which X lacks: {has}.")
     return frame[name]
 
 
@@ -127,11 +119,11 @@ def _default_groups(frame: nw.DataFrame[Any] | None) -> RowGroups:
     if frame is not None and RATER_COLUMN in columns:
         raters, _ = factorize(frame[RATER_COLUMN], f"Column {RATER_COLUMN!r}")
     if frame is not None and PROMPT_COLUMN in columns:
-        groups_found = prompt_groups(frame)
-        if FEW_GROUPS <= len(groups_found.labels) < len(frame):
-            return replace(groups_found, raters=raters)
-        if len(groups_found.labels) < len(frame):
-            warn_of_few_prompts(len(groups_found.labels))
+        prompts = prompt_groups(frame)
+        if FEW_GROUPS <= len(prompts.labels) < len(frame):
+            return replace(prompts, raters=raters)
+        if len(prompts.labels) < len(frame):
+            warn_of_few_prompts(len(prompts.labels))
     return RowGroups(None, raters)
 
 
@@ -180,12 +172,8 @@ def read_contexts(column: str, table: Any) -> NDArray[Any]:
     BattlesError
         If there is no such column, or a row has no context.
     """
-    codes, labels = factorize(_column(table, column, "context"), f"Column {column!r}")
-    if (codes < 0).any():
-        raise BattlesError(
-            f"Rows without a context: {(codes < 0).sum()}, the first is row "
-            f"{int(np.argmin(codes))} of column {column!r}."
-        )
+    values = _column(table, column, "context")
+    codes, labels = factorize(values, f"Column {column!r}", may_lack=False)
     return as_objects(labels.tolist())[codes]
 
 
@@ -246,13 +234,13 @@ def _refuse_two_forms(labels: NDArray[Any]) -> None:
     """Raise if some labels are numbers and texts, too, as in tables put together."""
     if labels.dtype != object:
         return
-    texts = {label for label in labels if isinstance(label, str)}
-    numbers = (label for label in labels if isinstance(label, (int, float)))
     # A column with gaps has whole numbers as floats.
-    twice = [text for text in map(canonical_text, numbers) if text in texts]
-    if twice:
+    texts = {label for label in labels if isinstance(label, str)}
+    numbers = {canonical_text(one) for one in labels if isinstance(one, (int, float))}
+    if texts & numbers:
+        twice = sorted(texts & numbers)
         raise BattlesError(
-            f"groups has {len(twice)} labels both as a number and as a text, such as "
-            f"{twice[0]} and {twice[0]!r}, which would be different groups. Convert "
-            "the column to one type."
+            f"groups has labels both as a number and as a text, such as {twice[0]} and "
+            f"{twice[0]!r}, which would be different groups. Convert the column to one "
+            "type."
         )

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skanchor._battles.rows import ordered_codes
 from skanchor.exceptions import BattlesError
 
 HUMAN = "human"
@@ -45,7 +46,7 @@ def is_text_column(column: nw.Series[Any]) -> bool:
 
 
 def factorize(
-    column: nw.Series[Any] | NDArray[Any], what: str
+    column: nw.Series[Any] | NDArray[Any], what: str, *, may_lack: bool = True
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Code a column of labels of any type.
 
@@ -55,6 +56,8 @@ def factorize(
         Labels.
     what : str
         What holds them, for an error.
+    may_lack : bool, default=True
+        Whether rows may have no label.
 
     Returns
     -------
@@ -78,6 +81,11 @@ def factorize(
             f"{what} holds {odd[0]!r:.40}, a {type(odd[0]).__name__}; give text or "
             "numbers."
         ) from None
+    if not may_lack and (codes < 0).any():
+        raise BattlesError(
+            f"{what} has missing values: {(codes < 0).sum()}, the first in row "
+            f"{int(np.argmin(codes))}. Fill NaN and nulls, or drop these rows."
+        )
     return codes, labels.to_numpy() if hasattr(labels, "to_numpy") else labels
 
 
@@ -108,17 +116,21 @@ def code_ids(
             f"Ids in column {name!r} must be strings or numbers: argument must be a "
             f"string or a real number, got {type(column[0]).__name__}."
         )
-    codes, labels = factorize(column, f"Column {name!r}")
+    if not isinstance(column, nw.Series) or column.dtype.is_integer():
+        values = values_of(column)
+        if values.dtype.kind in "iu":
+            codes, labels = ordered_codes(values)
+            # Mostly the first rows have all labels.
+            for part in (codes[:10_000], codes):
+                is_used = np.bincount(part, minlength=len(labels)) > 0
+                if is_used.all():
+                    return codes, labels
+            return (np.cumsum(is_used) - 1).take(codes), labels[is_used]
+    codes, labels = factorize(column, f"Column {name!r}", may_lack=False)
     if labels.dtype.kind == "c":
         raise BattlesError(f"Complex data not supported: id column {name!r}.")
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise BattlesError(f"Column {name!r} contains infinity.")
-    missing = codes < 0
-    if missing.any():
-        raise BattlesError(
-            f"Ids missing in column {name!r}: {missing.sum()}, the first in "
-            f"row {int(np.argmax(missing))}. Fill NaN and nulls, or drop these rows."
-        )
     return codes, labels
 
 
@@ -171,12 +183,11 @@ def same_labels(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a is b or a.tolist() == b.tolist()
 
 
-def positions(
-    labels: NDArray[Any], vocabulary: NDArray[Any], missing: int = -1
-) -> NDArray[np.intp]:
-    """Return each label's index in a vocabulary, ``missing`` where it is absent."""
-    index = {label: i for i, label in enumerate(vocabulary)}
-    return np.array([index.get(label, missing) for label in labels], dtype=np.intp)
+def positions(labels: NDArray[Any], vocabulary: NDArray[Any]) -> NDArray[np.intp]:
+    """Return each label's index in a vocabulary, -1 where it is absent."""
+    # As objects: integers beside floats would be rounded.
+    index = pd.Index(vocabulary, dtype=object)
+    return index.get_indexer(pd.Index(labels, dtype=object))
 
 
 def align(values: Any, old: NDArray[Any], new: NDArray[Any], axis: int = 0) -> Any:

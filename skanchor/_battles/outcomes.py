@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -28,12 +28,6 @@ WINNER_VALUES = {
 BOTH_BAD = ("tie (bothbad)", "both_bad")
 """Outcome labels that call both responses bad; they count as ties."""
 
-_LEAVE_OUT_TIES = (
-    "scikit-learn treats ties as a third class, but there is no probability of a tie. "
-    "Leave their rows out, or use metrics.log_loss_scorer, which scores with ties; "
-    "win_probability counts a tie as half a win."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
@@ -47,23 +41,25 @@ class Outcomes:
         The two labels in sorted order, as scikit-learn requires.
     first_wins : int
         Index in ``classes`` of the label that means "the first side won".
-    both_bad : ndarray of shape (n_rows,) or None
-        Ties in which both responses were called bad; None if there are none.
+    both_bad : ndarray of shape (n_rows,)
+        Ties in which both responses were called bad; by default none.
     """
 
     values: Array
     classes: NDArray[Any]
     first_wins: int
-    both_bad: NDArray[np.bool_] | None = None
+    both_bad: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, bool))
+
+    def __post_init__(self) -> None:
+        both_bad = np.broadcast_to(self.both_bad, self.values.shape)
+        object.__setattr__(self, "both_bad", both_bad)
 
     def __getitem__(self, rows: Any) -> Outcomes:
-        both_bad = None if self.both_bad is None else self.both_bad[rows]
-        return replace(self, values=self.values[rows], both_bad=both_bad)
+        return replace(self, values=self.values[rows], both_bad=self.both_bad[rows])
 
-    def marked(self, both_bad: NDArray[np.bool_] | None) -> Outcomes:
+    def marked(self, both_bad: NDArray[np.bool_] | bool) -> Outcomes:
         """Return the outcomes with these rows marked as both bad, too."""
-        marks = [mark for mark in (self.both_bad, both_bad) if mark is not None]
-        return replace(self, both_bad=np.any(marks, axis=0) if marks else None)
+        return replace(self, both_bad=self.both_bad | both_bad)
 
     @property
     def tied_labels(self) -> bool:
@@ -85,32 +81,26 @@ class Outcomes:
             column = column_or_1d(np.asarray(y), input_name="y", warn=True)
         if not named:
             return cls._two_labels(values_of(column))
-        is_text = isinstance(column, nw.Series) and is_text_column(column)
-        if not is_text and values_of(column).dtype.kind not in "OUST":
-            return cls._numbers(values_of(column))
         # Text columns are decoded by label, without an array of Python strings.
-        codes, labels = factorize(column if is_text else values_of(column), "y")
-        if (codes < 0).any():
-            raise BattlesError(
-                f"Outcomes missing in y: {(codes < 0).sum()}, the first in row "
-                f"{int(np.argmin(codes))}. Drop them, or read files with drop_invalid."
-            )
-        labels = labels.tolist()
+        if not (isinstance(column, nw.Series) and is_text_column(column)):
+            column = values_of(column)
+            if column.dtype.kind not in "OUST":
+                return cls._numbers(column)
+        codes, labels = factorize(column, "y", may_lack=False)
         if not all(isinstance(label, str) for label in labels):
             return cls._numbers(values_of(column))
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
-            row = int(np.argmax(codes == labels.index(unknown[0])))
+            row = int(np.argmax(codes == labels.tolist().index(unknown[0])))
             raise BattlesError(
                 f"Unknown outcome labels {unknown[:5]}, first in row {row}; use "
                 f"{sorted(WINNER_VALUES)}, or numbers in [0, 1], which are no text."
             )
         # Each distinct label is looked up once, and rows pick its value by their code.
         values = np.array([WINNER_VALUES[label] for label in labels])
-        bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
-        both_bad = bad.take(codes) if bad.any() else None
+        both_bad = np.isin(labels, BOTH_BAD)
         classes = np.array(["model_a", "model_b"])
-        return cls(values.take(codes), classes, 0, both_bad)
+        return cls(values.take(codes), classes, 0, both_bad.take(codes))
 
     @classmethod
     def _numbers(cls, y: NDArray[Any]) -> Outcomes:
@@ -130,11 +120,10 @@ class Outcomes:
         inside = (values >= 0.0) & (values <= 1.0)
         if not inside.all():
             row = int(np.argmin(inside))
-            # scikit-learn's tools code a win, a loss and a tie so.
-            is_coded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {row} has {float(values[row])!r}. "
-                + (_LEAVE_OUT_TIES if is_coded else "Read the file by a mapping.")
+                "scikit-learn treats ties as a third class: leave their rows out "
+                "there, or use metrics.log_loss_scorer. Files are read by a mapping."
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)

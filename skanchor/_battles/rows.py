@@ -59,33 +59,33 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
     for column in columns:
         if len(column) and column.min() == column.max():
             continue
-        codes, n_codes = _ordered_codes(column)
-        if n_keys * n_codes > np.iinfo(np.int64).max:
-            key, n_keys = _without_gaps(key)
-        key *= n_codes
+        codes, values = ordered_codes(column)
+        if n_keys * len(values) > np.iinfo(np.int64).max:
+            key, keys = ordered_codes(key)
+            n_keys = len(keys)
+        key *= len(values)
         key += codes
-        n_keys *= max(n_codes, 1)
-    kind, n_kinds = _without_gaps(key)
-    size = np.bincount(kind, minlength=n_kinds)
-    return EqualRows(kind, first_rows(kind, n_kinds), size)
+        n_keys *= max(len(values), 1)
+    codes, keys = ordered_codes(key)
+    size = np.bincount(codes, minlength=len(keys))
+    kind = (np.cumsum(size > 0) - 1)[codes]
+    size = size[size > 0]
+    return EqualRows(kind, first_rows(kind, len(size)), size)
 
 
-def _ordered_codes(column: NDArray[Any]) -> tuple[NDArray[Any], int]:
-    """Codes in the order of the values, and a bound of their number."""
+def ordered_codes(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Codes in the order of the values, NaN last, and the values.
+
+    Integers of a narrow range need no search: their codes are distances to the least,
+    and some of the values may be in no row.
+    """
     if column.dtype.kind in "biu" and len(column):
         low, high = int(column.min()), int(column.max())
-        # Integers of a narrow range are codes already, and need no search.
-        if high - low < len(column):
-            return column.astype(np.int64) - low, high - low + 1
-    codes, values = pd.factorize(column, sort=True, use_na_sentinel=False)
-    return codes, len(values)
-
-
-def _without_gaps(key: NDArray[np.int64]) -> tuple[NDArray[np.intp], int]:
-    """Integers renumbered in their order, and how many different ones there are."""
-    codes, n_codes = _ordered_codes(key)
-    is_used = np.bincount(codes, minlength=n_codes) > 0
-    return (np.cumsum(is_used) - 1)[codes], int(np.count_nonzero(is_used))
+        if high - low < len(column) and high <= np.iinfo(np.int64).max:
+            codes = column.astype(np.int64)
+            codes -= low
+            return codes, np.arange(low, high + 1).astype(column.dtype)
+    return pd.factorize(column, sort=True, use_na_sentinel=False)
 
 
 def first_rows(kind: NDArray[Any], n_kinds: int) -> NDArray[np.intp]:

@@ -65,6 +65,14 @@ def require_columns(present: Iterable[Any], wanted: Iterable[str]) -> None:
 
 
 # --------------------------------------------------------------------------- encoding
+def is_named(table: Any) -> bool:
+    """Whether a table is no bare array, with or without headers of its own."""
+    frame = as_frame(table)
+    return frame is not None and bool(
+        {"model_a", "model_b", "judge"} & {*frame.columns}
+    )
+
+
 def encode(table: Any) -> dict[str, Any]:
     """Return the columns of :class:`Comparisons` from a table or a bare array.
 
@@ -75,29 +83,20 @@ def encode(table: Any) -> dict[str, Any]:
         or ids are null.
     """
     frame = as_frame(table)
-    if frame is None:
-        from sklearn.utils import check_array
-
-        check_unmasked("X", table)
-        values = check_array(table, dtype=None, ensure_all_finite=False)
-        return _encode_by_place(list(values.T), ())
-    names = list(frame.columns)
-    if not _has_standard_names(frame) and len(names) > 1:
-        # By place, as names may be numbers, which would stand for rows.
-        by_place = [frame[:, at] for at in range(len(names))]
-        return _encode_by_place(by_place, tuple(map(str, names)))
-    require_columns(names, ["model_a", "model_b"])
+    if frame is None or not is_named(frame):
+        return _encode_by_place(table, frame)
+    require_columns(frame.columns, _SIDES)
     stems = feature_stems(frame)
-    columns = _encode_sides([frame["model_a"], frame["model_b"]], "model_a", "model_b")
-    if "judge" in names:
+    encoded = _encode_sides([frame[name] for name in _SIDES], _SIDES)
+    if "judge" in frame.columns:
         codes, labels = code_ids(frame["judge"], "judge")
         # The label "human" is a text, which other types of labels never equal.
         is_judge = np.array([label != HUMAN for label in labels], dtype=bool)
-        columns["judges"], (places,) = sorted_labels([labels[is_judge]], "judge")
+        encoded["judges"], (places,) = sorted_labels([labels[is_judge]], "judge")
         code_of = np.full(len(labels), -1)
         code_of[is_judge] = places
-        columns["judge"] = code_of.take(codes)
-    if "shown_first" in names:
+        encoded["judge"] = code_of.take(codes)
+    if "shown_first" in frame.columns:
         codes, values = factorize(frame["shown_first"], "Column 'shown_first'")
         unknown = [value for value in values if value not in _SIDES]
         if unknown:
@@ -106,57 +105,56 @@ def encode(table: Any) -> dict[str, Any]:
             )
         # Code -1, of a null, picks the zero at the end.
         signs = np.array([*(_SIDES[value] for value in values), 0.0])
-        columns["order"] = signs.take(codes)
+        encoded["order"] = signs.take(codes)
     for name, side in (("features_left", "_a"), ("features_right", "_b")):
         pairs = [stem + side for stem in stems]
-        columns[name] = feature_block([frame[one] for one in pairs], pairs, len(frame))
-    columns["feature_names"] = tuple(map(without_declaration, stems))
-    return columns
+        encoded[name] = feature_block([frame[one] for one in pairs], pairs, len(frame))
+    return encoded | {"feature_names": tuple(map(without_declaration, stems))}
 
 
-def is_named(table: Any) -> bool:
-    """Whether a table names its columns, rather than being a bare array."""
-    frame = as_frame(table)
-    return frame is not None and _has_standard_names(frame)
-
-
-def _has_standard_names(frame: nw.DataFrame[Any]) -> bool:
-    """Whether a frame is a battles table, not a bare array with headers."""
-    return bool({"model_a", "model_b", "judge"} & set(frame.columns))
-
-
-def _encode_sides(columns: list[Any], *names: str) -> dict[str, Any]:
+def _encode_sides(columns: list[Any], names: Iterable[str]) -> dict[str, Any]:
     """Columns of votes in which the left model was shown first."""
     (left, first), (right, second) = map(code_ids, columns, names)
-    models, (of_left, of_right) = sorted_labels([first, second], "models")
-    n_rows = len(left)
+    models, places = sorted_labels([first, second], "models")
+    left, right = (
+        # Codes that stay need no look-up.
+        code if np.array_equal(place, np.arange(len(place))) else place.take(code)
+        for code, place in zip((left, right), places, strict=True)
+    )
     return {
         "models": models,
         "judges": np.array([], dtype=object),
-        "left": of_left.take(left),
-        "right": of_right.take(right),
-        "judge": constant(-1, n_rows),
-        "order": constant(1.0, n_rows),
+        "left": left,
+        "right": right,
+        "judge": constant(-1, len(left)),
+        "order": constant(1.0, len(left)),
     }
 
 
-def _encode_by_place(columns: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _encode_by_place(table: Any, frame: nw.DataFrame[Any] | None) -> dict[str, Any]:
     """Encode columns by position: two ids, then features; all rows are human."""
+    if frame is None:
+        from sklearn.utils import check_array
+
+        check_unmasked("X", table)
+        columns = list(check_array(table, dtype=None, ensure_all_finite=False).T)
+        names = ["column 0", "column 1", *(f"x{k}" for k in range(len(columns) - 2))]
+    else:
+        # By place, as names may be numbers, which would stand for rows.
+        columns = [frame[:, at] for at in range(len(frame.columns))]
+        names = list(map(str, frame.columns))
     if len(columns) < 2:
         raise BattlesError(
             f"Found array with {len(columns)} feature(s) while a minimum of 2 is "
             "required: two model ids, then features."
         )
-    if len(columns[0]) == 0:
-        raise BattlesError("Found array with 0 sample(s); give at least one battle.")
-    shown = names or tuple(f"column {i}" for i in range(len(columns)))
-    block = feature_block(columns[2:], shown[2:], len(columns[0]))
+    block = feature_block(columns[2:], names[2:], len(columns[0]))
     # A bare array has one feature value per battle. It is the contrast of the two
     # sides: the second side has zeros.
-    return _encode_sides(columns[:2], *shown[:2]) | {
+    return _encode_sides(columns[:2], names[:2]) | {
         "features_left": block,
         "features_right": np.zeros_like(block),
-        "feature_names": names[2:] or tuple(f"x{i}" for i in range(block.shape[1])),
+        "feature_names": tuple(names[2:]),
         "named": False,
     }
 
@@ -291,18 +289,16 @@ def _with_judges(
     is_default = _listed(human) == [HUMAN]
     if is_default and judges is None and without is None and pool is None:
         return frame
+    if not is_default and judges is not None:
+        raise BattlesError("Give either the human labels or the judges, not both.")
     require_columns(frame.columns, ["judge"])
     labels = frame["judge"].drop_nulls().unique().to_list()
     if without is not None:
         dropped = _matching(labels, without, "judges to drop")
         frame = frame.filter(~nw.col("judge").is_in(dropped))
         labels = [label for label in labels if label not in dropped]
-    people = [HUMAN]
-    if not is_default:
-        if judges is not None:
-            raise BattlesError("Give either the human labels or the judges, not both.")
-        people = _matching(labels, human, "human labels")
-    elif judges is not None:
+    people = [HUMAN] if is_default else _matching(labels, human, "human labels")
+    if judges is not None:
         others = _matching(labels, judges, "judges")
         people = [label for label in labels if label not in others]
     # Rows of people get the label "human", so no judge may have it already.

@@ -107,7 +107,7 @@ class RowInfluence:
                     held_out = rows_held_out(sources, share)
                     influence = influence_by_row(influence, held_out, len(sample))[test]
                 rows = cells = np.flatnonzero(plan.fold == number)
-                if plan.cell is not None and sample.multiplicity is not None:
+                if plan.cell is not None:
                     # Equal rows of a fold share the influence of their cell evenly.
                     cells, size = plan.cell[rows], share * sample.multiplicity
                     influence = influence / size[test, None]
@@ -315,7 +315,7 @@ def votes_alone(
     )
     n_rows = len(sample) if cell is None else len(cell)
     plan = FoldPlan(np.zeros(n_rows, dtype=np.int8), 1)
-    if cell is not None and sample.multiplicity is not None:
+    if cell is not None:
         plan = plan.merged(cell, sample.multiplicity)
     sample = sample.with_battles(chain.X)
     return [repeat], RowInfluence(sample, [plan], [[riesz]], chain.learners)

@@ -119,7 +119,7 @@ def make_plans(
                 "(n_repeats) are one: leave its random_state at None, or give cv a "
                 "number of folds."
             )
-    if cell is None or sample.multiplicity is None:
+    if cell is None:
         return plans
     return [plan.merged(cell, sample.multiplicity) for plan in plans]
 
@@ -149,7 +149,7 @@ def _draw_plan(
     for _ in range(MOST_DRAWS):
         fold[counted] = splitter.assign_folds(X, groups, cell_of_counted)
         plan = FoldPlan(fold, n_folds)
-        if cell is not None and sample.multiplicity is not None:
+        if cell is not None:
             plan = plan.merged(cell, sample.multiplicity)
         if _keeps_scale(sample, plan):
             break

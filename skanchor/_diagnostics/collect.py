@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from skanchor._battles import HUMAN, Comparisons, align
-from skanchor._battles.checks import graded_in_part, graded_verdicts
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics.arrivals import ArrivalCheck
 from skanchor._diagnostics.report import Diagnostics
@@ -21,6 +20,7 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.fit import PEOPLE
 from skanchor._model.logistic import fit_logistic
 from skanchor._model.riesz import Information
+from skanchor._sample.judge_checks import graded_in_part, graded_verdicts
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
@@ -104,11 +104,24 @@ def diagnose(
     X, old, solution = sample.X, ~sample.X.is_new, chain.debiaser.solution_
     scores, errors, df = result.moments
     plug_in = np.median(result.plug_in, axis=0)
+    judge_errors = solution.sensitivity_errors
+    # A sensitivity of minus zero is zero.
+    slopes = solution.fit.x[solution.layout.sensitivities][1:] + 0.0
+    features = historical_features(sample) if sums.features is None else sums.features
+    overlap = feature_overlap(sample, features)
     # A score that is certain, or known to no row, has no such shares.
     with np.errstate(divide="ignore", invalid="ignore"):
-        judges = check.judges.assign(**_by_judge(sample, sums, solution))
+        of_judges, of_models = _residual_shares(sums, solution)
+        judges = check.judges.assign(
+            sensitivity_error=judge_errors,
+            # A sensitivity of minus zero is zero.
+            sensitivity_z=np.where(judge_errors > 0, slopes / judge_errors, np.nan)
+            + 0.0,
+            residual_share=of_judges,
+            **dict(zip(OF_OVERLAP, overlap.T, strict=True)),
+        )
         models = {
-            "residual_share": _residual_share(sums, solution),
+            "residual_share": of_models,
             "largest_influence": (largest / errors) ** 2,
             "correction_z": (scores - plug_in) / errors,
             "outside_scores": _outside(X, scores),
@@ -140,35 +153,20 @@ def diagnose(
     )
 
 
-def _by_judge(sample: Sample, sums: FitSums, solution: Information) -> dict[str, Array]:
-    """How well each judge tells models apart, and whether arrivals are like history."""
-    fit, n, errors = solution.fit, solution.layout.n_items, solution.sensitivity_errors
-    shares = np.full(len(errors), np.nan)
-    for source, every in enumerate(sums.all[1:], start=1):
-        total = fit.scores @ every.gram[:n, :n] @ fit.scores
-        is_certain = every.gram.diagonal()[:n].sum() < CERTAIN * sums.rows[source].sum()
-        if source in solution.grams and not is_certain:
-            left = fit.scores @ solution.beside_span(source)[:n, :n] @ fit.scores
-            shares[source - 1] = left / total if total > 0 else 0.0
-    slopes = fit.x[solution.layout.sensitivities][1:]
-    features = historical_features(sample) if sums.features is None else sums.features
-    overlap = zip(OF_OVERLAP, feature_overlap(sample, features).T, strict=True)
-    return {
-        "sensitivity_error": errors,
-        "sensitivity_z": np.where(errors > 0, slopes / errors, np.nan) + 0.0,
-        "residual_share": shares,
-        **dict(overlap),
-    }
-
-
-def _residual_share(sums: FitSums, solution: Information) -> Array:
-    """Share of what rows say of each model that biases cannot imitate."""
-    n, (total, left) = len(sums.verdicts), np.zeros((2, len(sums.verdicts)))
-    for source, slope in enumerate(solution.fit.x[solution.layout.sensitivities]):
-        if source in solution.grams:
-            total += slope**2 * sums.all[source].gram.diagonal()[:n]
-            left += slope**2 * solution.beside_span(source).diagonal()[:n]
-    return left / total
+def _residual_shares(sums: FitSums, solution: Information) -> tuple[Array, Array]:
+    """Shares of what rows say of sensitivities and models that no bias can imitate."""
+    scores, n = solution.fit.scores, solution.layout.n_items
+    slopes = solution.fit.x[solution.layout.sensitivities]
+    every, by_source = sums.all, np.full(len(slopes), np.nan)
+    by_model = np.zeros((2, n))
+    for source in sorted(solution.grams):
+        pair = every[source].gram[:n, :n], solution.beside_span(source)[:n, :n]
+        traces = [matrix.diagonal() for matrix in pair]
+        by_model += slopes[source] ** 2 * np.array(traces)
+        total, left = (scores @ matrix @ scores for matrix in pair)
+        if traces[0].sum() >= CERTAIN * sums.rows[source].sum():
+            by_source[source] = left / total if total > 0 else 0.0
+    return by_source[1:], by_model[1] / by_model[0]
 
 
 def _outside(X: Comparisons, scores: Array) -> Array:
@@ -277,11 +275,11 @@ def tie_table(sample: Sample) -> pd.DataFrame:
         pd.Index([HUMAN, *X.judges.tolist()], name="source"),
         ["rows", "ties", "both_bad"],
     )
-    grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
+    grades = graded_verdicts(sample)
     in_part = np.append(False, graded_in_part(*grades).any(axis=0))
     eta, levels = X.logits(), np.full((len(table), 2), np.nan)
     fitted = np.isfinite(eta) & sample.counts
-    is_known = ~in_part & (sample.left_out is None)
+    is_known = ~in_part & ~sample.left_out.any()
     for source in np.flatnonzero(is_known).tolist():
         at = X.by_judge(source - 1).rows
         at = at[fitted[at]]
@@ -319,7 +317,7 @@ def _level(
         return unknown
     influence = design @ np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values = influence * weight * (tied - p)
-    by_row = values / sample.times[at]
+    by_row = values / sample.multiplicity[at]
     square = float(values @ by_row)
     if sample.groups is not None:
         group, _ = pd.factorize(sample.groups[at])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,10 @@ class HistoricalFeatures:
         How many equal rows each of them stands for.
     """
 
-    low: Array
-    high: Array
-    contrasts: Array
-    times: Array
+    low: Annotated[Array, "features"]
+    high: Annotated[Array, "features"]
+    contrasts: Annotated[Array, "rows features"]
+    times: Annotated[Array, "rows"]
 
     def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
         return HistoricalFeatures(
@@ -105,7 +105,7 @@ def historical_features(sample: Sample) -> Iterator[HistoricalFeatures | None]:
         contrasts = left - right
         # No copy of the features is kept while the one who asked computes.
         del left, right
-        yield HistoricalFeatures(low, high, contrasts, sample.times[rows])
+        yield HistoricalFeatures(low, high, contrasts, sample.multiplicity[rows])
 
 
 def feature_overlap(
@@ -135,7 +135,9 @@ def feature_overlap(
             sides = X.features_left[rows], X.features_right[rows]
             first = new[X.left[rows], None]
             fresh, others = np.where(first, *sides), np.where(first, *sides[::-1])
-            overlaps[judge] = historical.overlap(fresh, others, sample.times[rows])
+            overlaps[judge] = historical.overlap(
+                fresh, others, sample.multiplicity[rows]
+            )
     return overlaps
 
 
@@ -172,10 +174,10 @@ class FitSums:
 
     historical: tuple[SourceSums, ...]
     new: tuple[SourceSums, ...]
-    ridges: tuple[Array, ...]
-    rows: Array
-    verdicts: Array
-    noise: Array
+    ridges: tuple[Annotated[Array, "span"], ...]
+    rows: Annotated[Array, "sources models"]
+    verdicts: Annotated[Array, "models models"]
+    noise: Annotated[Array, "sources"]
     features: tuple[HistoricalFeatures | None, ...] | None = None
 
     @classmethod

@@ -13,16 +13,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._battles import Comparisons, decide_roles, usable_features
-from skanchor._battles.checks import (
-    graded_verdicts,
-    warn_of_contradicting_judges,
-    warn_of_copied_judges,
-    warn_of_other_grades,
-    warn_of_runs,
-)
 from skanchor._battles.roles import lacking_source
 from skanchor._model.graph import Connectivity
 from skanchor._model.logistic import Separation, fit_logistic, separation_of
+from skanchor._sample.judge_checks import check_judges
 from skanchor._sample.sample import Sample
 from skanchor.bias.protocol import span_names
 from skanchor.bias.registry import learner_for
@@ -96,13 +90,7 @@ def admit_to_inference(
     X = decide_roles(sample.X, sample.weight, new_models)
     check_ranking(X, new_models)
     sample = sample.with_battles(X)
-    warn_of_contradicting_judges(X, sample.y, sample.weight, sample.times)
-    if sample.groups is not None and len(X.judges) > 1:
-        warn_of_runs(X, sample.y, np.unique(sample.groups, return_inverse=True)[1])
-    elif len(X.judges) > 1:
-        warn_of_copied_judges(X, sample.y, sample.times)
-    grades = graded_verdicts(X, sample.y, sample.times, sample.counts)
-    warn_of_other_grades(X.judges, *grades)
+    check_judges(sample)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
         usable_features(X, sample.counts & X.is_human)
@@ -399,7 +387,7 @@ def _separating_features(sample: Sample, m: int, learner: Any) -> str:
     if not len(free) or fit_logistic(columns, y[pilot], weight[pilot]).converged:
         return ""
     span = learner.span(pairs)
-    split = separation_of(span[:, free], y, sample.times[rows])
+    split = separation_of(span[:, free], y, sample.multiplicity[rows])
     if not len(split.columns) or 2 * split.n_rows < sample.number(rows):
         return ""
     names = span_names(learner, tuple(X.feature_names), span.shape[1])

@@ -161,10 +161,7 @@ def check_weights_and_groups(sample: Sample) -> Sample:
         Extreme weights are divided by the largest.
     """
     _warn_of_few_groups(sample)
-    if sample.multiplicity is not None:
-        # Each row weighs one.
-        return sample
-    weight = sample.weight
+    weight = sample.weight / sample.multiplicity
     largest = float(weight.max())
     lost = (weight > 0) & (weight / largest < np.finfo(float).eps)
     if lost.any():

@@ -35,10 +35,7 @@ Battles: TypeAlias = "IntoDataFrame | ArrayLike | Comparisons"
 """What rows may come in: a table of pandas, polars or pyarrow, an array of two ids and
 features, or encoded battles."""
 
-_BY_ROW = (
-    *("X", "outcomes", "weight", "groups", "left_out"),
-    *("multiplicity", "raters"),
-)
+_BY_ROW = ("X", "outcomes", "weight", "multiplicity", "left_out", "groups", "raters")
 """Attributes of a sample that have an entry for each row, where they are not None."""
 
 WEIGHTS = ("importance", "frequency")
@@ -66,20 +63,20 @@ class Sample:
         Encoded outcomes.
     weight : ndarray of shape (n_rows,)
         Row weights; rows of weight zero have no influence.
+    multiplicity : ndarray of shape (n_rows,)
+        Number of equal rows of the table that each row stands for; ``weight`` is the
+        sum of their weights. By default each stands for itself.
+    left_out : ndarray of shape (n_rows,)
+        Which rows are ties that are left out; by default none.
     groups : ndarray of shape (n_rows,) or None
         Group codes of dependent rows.
-    inputs : Inputs
-        Which parts of the user's table were used.
-    left_out : ndarray of shape (n_rows,) or None
-        Ties that are left out; None if there are none.
-    multiplicity : ndarray of shape (n_rows,) or None
-        Number of equal rows of the table that each row represents; ``weight`` is then
-        the sum of their weights. None if each row represents itself.
-    unit : float
-        The user's weight that is one here.
     raters : ndarray of shape (n_rows,) or None
         Codes of the raters of votes, -1 in other rows; None if errors do not allow for
         raters.
+    inputs : Inputs
+        Which parts of the user's table were used.
+    unit : float
+        The user's weight that is one here.
 
     Examples
     --------
@@ -94,12 +91,17 @@ class Sample:
     X: Comparisons
     outcomes: Outcomes
     weight: Array
+    multiplicity: Array = None  # type: ignore[assignment]
+    left_out: NDArray[np.bool_] = None  # type: ignore[assignment]
     groups: NDArray[np.intp] | None = None
-    inputs: Inputs = field(default_factory=Inputs)
-    left_out: NDArray[np.bool_] | None = None
-    multiplicity: Array | None = None
-    unit: float = 1.0
     raters: NDArray[np.intp] | None = None
+    inputs: Inputs = field(default_factory=Inputs)
+    unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("multiplicity", 1.0), ("left_out", False)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, constant(value, len(self.X)))
 
     @classmethod
     def from_battles(
@@ -140,7 +142,7 @@ class Sample:
             )
         # Encoded rows have no table any more, and have been admitted before. A table is
         # wrapped once for all that read it.
-        frame = None if isinstance(X, Comparisons) else as_frame(X)
+        frame = as_frame(X)
         X = X if frame is None else frame
         encoded = Comparisons.from_battles(X)
         if len(encoded) == 0:
@@ -156,7 +158,6 @@ class Sample:
                 "Outcomes of positive weight have only one class; both sides must win "
                 "at least once."
             )
-        outcomes = outcomes.marked(_marked_both_bad(frame))
         row_groups = find_groups(groups, X, len(encoded))
         grouped = row_groups.prompts is not None
         if not isinstance(X, Comparisons):
@@ -165,34 +166,38 @@ class Sample:
             check_table(frame, encoded, outcomes.values, weight, grouped=grouped)
             if sample_weight is None:
                 warn_of_unused_counts(frame)
-        inputs = Inputs.of(X, encoded, row_groups if grouped else None, sample_weight)
-        raters = None
-        if row_groups.raters is not None:
-            # On rows of judges the column counts runs, whose verdicts on different
-            # prompts are as alike as those of one run.
-            raters = np.where(encoded.is_human & (weight > 0), row_groups.raters, -1)
-            size = np.bincount(raters[raters >= 0])
-            if size.max(initial=0) > 1:
-                by_rater = effective_number(size) >= FEW_GROUPS
-                n_raters = int(np.count_nonzero(size))
-                inputs = replace(inputs, n_raters=n_raters, by_rater=by_rater)
-                is_vote = encoded.is_human & (weight > 0)
-                if n_raters == 1 and size.max() == np.count_nonzero(is_vote):
-                    warn_of_data(
-                        "one-rater",
-                        ["rater"],
-                        f"All {size.max()} votes are by one rater (column 'rater'): "
-                        "intervals do not cover how people differ, and scores are "
-                        "those of this rater. Add votes of others.",
-                    )
-        return cls(
+        sample = cls(
             encoded,
-            outcomes,
+            outcomes.marked(_marked_both_bad(frame)),
             weight,
-            row_groups.prompts,
-            inputs,
-            raters=raters if inputs.by_rater else None,
+            groups=row_groups.prompts,
+            inputs=Inputs.of(
+                X, encoded, row_groups if grouped else None, sample_weight
+            ),
         )
+        return sample if row_groups.raters is None else sample._rated(row_groups.raters)
+
+    def _rated(self, raters: NDArray[np.intp]) -> Sample:
+        """The same rows, with raters if some voted repeatedly and they are enough."""
+        # On rows of judges the column counts runs, whose verdicts on different prompts
+        # are as alike as those of one run.
+        is_vote = self.X.is_human & (self.weight > 0)
+        raters = np.where(is_vote, raters, -1)
+        size = np.bincount(raters[raters >= 0])
+        if size.max(initial=0) < 2:
+            return self
+        by_rater = effective_number(size) >= FEW_GROUPS
+        n_raters = int(np.count_nonzero(size))
+        if size.max() == np.count_nonzero(is_vote):
+            warn_of_data(
+                "one-rater",
+                ["rater"],
+                f"All {size.max()} votes are by one rater (column 'rater'): intervals "
+                "do not cover how people differ, and scores are those of this rater. "
+                "Add votes of others.",
+            )
+        inputs = replace(self.inputs, n_raters=n_raters, by_rater=by_rater)
+        return replace(self, inputs=inputs, raters=raters if by_rater else None)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -204,27 +209,37 @@ class Sample:
         }
         return replace(self, **chosen)
 
-    @property
-    def times(self) -> Array:
-        """How many rows of the table each row stands for."""
-        number = self.multiplicity
-        return constant(1.0, len(self)) if number is None else number
-
-    def number(self, rows: NDArray[Any]) -> int:
-        """Number of rows of the table that some rows, or those of a mask, stand for."""
-        return int(self.times[rows].sum())
-
-    def by_source(self, rows: NDArray[np.bool_], values: Any = 1.0) -> Array:
-        """Sum of values over some rows of the table, of people and of each judge."""
-        at = np.flatnonzero(rows)
-        of_rows = self.times[at] * np.broadcast_to(values, len(self))[at]
-        sums = np.bincount(self.X.judge[at] + 1, of_rows, 1 + len(self.X.judges))
-        return sums.astype(np.float64)
-
+    # ------------------------------------------------------------ rows, and their sums
     @property
     def y(self) -> Array:
         """Preference for the first side of each row, in [0, 1]."""
         return self.outcomes.values
+
+    @property
+    def counts(self) -> NDArray[np.bool_]:
+        """Rows that count: usable, of positive weight."""
+        return self.X.is_usable & (self.weight > 0)
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """Rows of ties, also of those that are left out."""
+        return ((self.y == 0.5) & (self.weight > 0)) | self.left_out
+
+    @property
+    def both_bad(self) -> NDArray[np.bool_]:
+        """Those of the ties in which both responses were called bad."""
+        return self.tied & self.outcomes.both_bad
+
+    def number(self, rows: NDArray[Any]) -> int:
+        """Number of rows of the table that some rows, or those of a mask, stand for."""
+        return int(self.multiplicity[rows].sum())
+
+    def by_source(self, rows: NDArray[np.bool_], values: Any = 1.0) -> Array:
+        """Sum of values over some rows of the table, of people and of each judge."""
+        at = np.flatnonzero(rows)
+        of_rows = self.multiplicity[at] * np.broadcast_to(values, len(self))[at]
+        sums = np.bincount(self.X.judge[at] + 1, of_rows, 1 + len(self.X.judges))
+        return sums.astype(np.float64)
 
     @property
     def is_grouped(self) -> bool:
@@ -240,10 +255,6 @@ class Sample:
     def row_groups(self) -> RowGroups:
         """Groups to be given to ``fit`` along with these rows."""
         return RowGroups(self.groups, self.raters)
-
-    def without_raters(self) -> Sample:
-        """The same sample for errors that do not allow for raters."""
-        return replace(self, raters=None, inputs=replace(self.inputs, by_rater=False))
 
     @property
     def digest(self) -> str:
@@ -264,37 +275,17 @@ class Sample:
                 digest.update(np.ascontiguousarray(values, dtype=kind).data)
         return digest.hexdigest()
 
-    @property
-    def counts(self) -> NDArray[np.bool_]:
-        """Rows that count: usable, of positive weight."""
-        return self.X.is_usable & (self.weight > 0)
+    # ------------------------------------------------------------ rows that are counted
+    def counted(self, most: int = MOST_COUNTED) -> Sample:
+        """The same rows, with the weights as multiplicities.
 
-    @property
-    def tied(self) -> NDArray[np.bool_]:
-        """Rows of ties, also of those that are left out."""
-        tied = (self.y == 0.5) & (self.weight > 0)
-        return tied if self.left_out is None else tied | self.left_out
-
-    @property
-    def both_bad(self) -> NDArray[np.bool_]:
-        """Those of the ties in which both responses were called bad."""
-        bad = self.outcomes.both_bad
-        return np.zeros(len(self), dtype=bool) if bad is None else self.tied & bad
-
-    @property
-    def copies(self) -> NDArray[np.intp]:
-        """Row numbers, each repeated as often as its weight, which must be a count.
+        The rows are not repeated. Callers must use the multiplicity.
 
         Raises
         ------
         BattlesError
             If a weight is not a count, or if they stand for too many rows.
         """
-        self._check_counts(MOST_LISTED)
-        return np.repeat(np.arange(len(self)), self.weight.astype(np.intp))
-
-    def _check_counts(self, most: int) -> None:
-        """Refuse weights that are no counts, and more rows than a fit has room for."""
         odd = self.weight != np.round(self.weight)
         if odd.any():
             row = int(np.argmax(odd))
@@ -307,13 +298,6 @@ class Sample:
                 f"The counts stand for {self.weight.sum():.3g} rows, more than the "
                 f"{most:.0e} that are fitted. Use a random part of the rows."
             )
-
-    def counted(self, most: int = MOST_COUNTED) -> Sample:
-        """The same rows, with the weights as multiplicities.
-
-        The rows are not repeated. Callers must use the multiplicity.
-        """
-        self._check_counts(most)
         rows = self[np.flatnonzero(self.weight > 0)]
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         # Copies of a vote count as votes of several people.
@@ -326,24 +310,16 @@ class Sample:
         """
         return self.counted(MOST_LISTED).listed()
 
-    @property
-    def listing(self) -> NDArray[Any]:
-        """Row that represents each row of the table, of :meth:`counted` in their order.
-
-        The integers may be narrow.
-        """
-        assert self.multiplicity is not None
-        rows = np.arange(len(self), dtype=np.min_scalar_type(len(self)))
-        return np.repeat(rows, self.multiplicity.astype(np.intp))
-
     def listed(self) -> Sample:
-        """The rows of the table, one by one. Ties that are left out weigh nothing."""
-        rows = self[self.listing]
-        weight = constant(1.0, len(rows))
-        if rows.left_out is not None:
-            weight = np.where(rows.left_out, 0.0, 1.0)
-        return replace(rows, weight=weight, multiplicity=None)
+        """The rows of the table, one by one."""
+        number = self.multiplicity.astype(np.intp)
+        if (number == 1).all():
+            return self
+        rows = self[np.repeat(np.arange(len(self)), number)]
+        one, weight = constant(1.0, len(rows)), rows.weight / rows.multiplicity
+        return replace(rows, weight=weight, multiplicity=one)
 
+    # --------------------------------------------------------------- other columns
     def with_battles(self, X: Comparisons) -> Sample:
         """The same sample with battles that have other columns or other roles."""
         return replace(self, X=X)
@@ -367,9 +343,12 @@ class Sample:
 
     def without_features(self) -> Sample:
         """The same sample for a method that uses no features of responses."""
-        return replace(
-            self, X=self.X.without_features(), inputs=self.inputs.without_features()
-        )
+        inputs = self.inputs.without_features()
+        return replace(self, X=self.X.without_features(), inputs=inputs)
+
+    def without_raters(self) -> Sample:
+        """The same sample for errors that do not allow for raters."""
+        return replace(self, raters=None, inputs=replace(self.inputs, by_rater=False))
 
     def weighted(self, weight: Array) -> Sample:
         """The same rows with other weights."""
@@ -382,14 +361,14 @@ class Sample:
         return replace(self, weight=self.weight / unit, unit=self.unit * unit)
 
 
-def _marked_both_bad(frame: nw.DataFrame[Any] | None) -> NDArray[np.bool_] | None:
+def _marked_both_bad(frame: nw.DataFrame[Any] | None) -> NDArray[np.bool_] | bool:
     """Rows that a table of a tool marks as both bad; its outcomes may be numbers."""
     if frame is None or BOTH_BAD_COLUMN not in frame.columns:
-        return None
+        return False
     # Of objects, as where pandas has put together tables with the column and without.
     marks = pd.Series(values_of(frame[BOTH_BAD_COLUMN]), dtype=object)
     is_mark = marks.isin([True, False]) | marks.isna()
-    return marks.isin([True]).to_numpy() if is_mark.all() else None
+    return is_mark.all() & marks.isin([True]).to_numpy()
 
 
 def check_weight(sample_weight: Any, X: Comparisons) -> Array:

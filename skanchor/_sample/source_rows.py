@@ -91,7 +91,6 @@ def source_rows(
     list of SourceRows
     """
     X, alone, none = sample.X, np.full(len(sample), -1), np.zeros(0)
-    count = sample.times
     rater = alone if sample.raters is None else sample.raters
     biases = np.broadcast_to(0.0 if X.biases is None else X.biases, len(sample))
     group = alone
@@ -116,7 +115,8 @@ def source_rows(
                 part = SourceRows(
                     source, is_new, rows, cut.left[at], cut.right[at],
                     extra_columns(cut.order[at], np.asarray(span.columns)[chosen]),
-                    fixed[chosen], sample.y[rows], sample.weight[rows], count[rows],
+                    fixed[chosen], sample.y[rows], sample.weight[rows],
+                    sample.multiplicity[rows],
                     group[rows], rater[rows], len(X.models),
                 )  # fmt: skip
                 parts.append(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ from sklearn.base import clone
 
 from skanchor._assembly import Inference, sums_of
 from skanchor._battles import HUMAN
-from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
 from skanchor._crossfit.fits import FullFit, check_placed
@@ -35,6 +34,7 @@ from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.newton import grams_of
 from skanchor._model.sources import SourceRows
+from skanchor._sample.judge_checks import graded_verdicts, warn_of_other_grades
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
@@ -69,11 +69,11 @@ class RowCounts:
         Number of rows.
     """
 
-    models: NDArray[Any]
-    judges: NDArray[Any]
-    kinds: NDArray[np.intp]
-    outcomes: Array
-    counts: NDArray[np.intp]
+    models: Annotated[NDArray[Any], "all_models"]
+    judges: Annotated[NDArray[Any], "all_judges"]
+    kinds: Annotated[NDArray[np.intp], "kinds coded"]
+    outcomes: Annotated[Array, "kinds"]
+    counts: Annotated[NDArray[np.intp], "kinds"]
 
     @classmethod
     def of(cls, sample: Sample) -> RowCounts | None:
@@ -82,7 +82,6 @@ class RowCounts:
         None where rows have features, groups or weights.
         """
         X, used, times = sample.X, sample.counts, sample.multiplicity
-        times = np.ones(len(sample)) if times is None else times
         is_weighted = sample.unit != 1.0 or (sample.weight != times)[used].any()
         if X.features_left.shape[1] or sample.is_grouped or is_weighted:
             return None
@@ -175,23 +174,23 @@ class HistoryState:
     True
     """
 
-    models: NDArray[Any]
-    judges: NDArray[Any]
+    models: Annotated[NDArray[Any], "models"]
+    judges: Annotated[NDArray[Any], "judges"]
     features: tuple[str, ...]
     fits: StoredFits
     repeats: tuple[int, ...]
     learners: tuple[Any, ...]
     items: ItemCovariance | None
-    human_errors: Array
-    unbounded: NDArray[np.bool_]
+    human_errors: Annotated[Array, "models"]
+    unbounded: Annotated[NDArray[np.bool_], "models"]
     sums: FitSums
-    tests: Array
+    tests: Annotated[Array, "judges tests"]
     p_value: float
     treatment: str
     rows: int
     votes: int
-    graded: Array
-    lost: NDArray[Any]
+    graded: Annotated[Array, "judges"]
+    lost: Annotated[NDArray[Any], "lost"]
     fingerprints: tuple[tuple[Any, ...], ...] = ()
     counts: RowCounts | None = None
     unit: float = 1.0
@@ -274,7 +273,7 @@ class HistoryState:
         """
         X, btl = chain.X, chain.btl
         learners = chain.calibrator.biases_ if X.feature_names else {}
-        shares, _ = graded_verdicts(rows.X, rows.y, rows.times, rows.counts)
+        shares, _ = graded_verdicts(rows)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
         return cls(
             X.models,
@@ -330,13 +329,10 @@ class HistoryState:
 
     def compare_grades(self, admitted: Sample) -> None:
         """Warn of judges who graded the verdicts on old models or on new ones alone."""
-        X = admitted.X
-        shares, numbers = graded_verdicts(
-            X, admitted.y, admitted.times, admitted.counts
-        )
+        shares, numbers = graded_verdicts(admitted)
         # It is not stored how many verdicts a judge has: many, by their purpose.
         shares[0], numbers[0] = self.graded, 1e9
-        warn_of_other_grades(X.judges, shares, numbers)
+        warn_of_other_grades(admitted.X.judges, shares, numbers)
 
     # ------------------------------------------------------- fitted stages of all rows
     @cached_property

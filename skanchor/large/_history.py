@@ -251,7 +251,7 @@ def _drawn(
     have numbers, or where there are groups they are there one by one.
     """
     kind, n_of_people = _kinds(cells), len(cells.X.models) ** 2
-    number = pd.Series(cells.times).groupby(kind).sum().drop(-1, errors="ignore")
+    number = pd.Series(cells.multiplicity).groupby(kind).sum().drop(-1, errors="ignore")
     of_judge = number.groupby(number.index // n_of_people).transform("sum")
     shares = np.maximum(sample_rows / of_judge, FEWEST / number)
     shares[number.index < n_of_people] = float(reader.is_grouped)
@@ -267,6 +267,6 @@ def _drawn(
     kind = _kinds(drawn)
     per_row = number / pd.Series(kind).value_counts()
     times = np.array(per_row.reindex(kind), dtype=np.float64)
-    times[len(kind) - len(votes) :] = cells.times[votes]
+    times[len(kind) - len(votes) :] = cells.multiplicity[votes]
     drawn = replace(drawn, weight=times, multiplicity=times)
     return check_weights_and_groups(drawn) if reader.is_grouped else drawn

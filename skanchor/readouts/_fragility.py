@@ -279,7 +279,9 @@ def _rows_of_fit(
             f"These {len(admitted):,} rows are not those that this pipeline was fitted "
             "on: give the X, y, sample_weight and groups of fit, in the same order."
         )
-    origin: Indices = admitted.copies if rules.counts else np.arange(len(admitted))
+    origin = np.arange(len(admitted))
+    if rules.counts:
+        origin = np.repeat(origin, admitted.weight.astype(np.intp))
     return origin
 
 

@@ -223,14 +223,7 @@ HEAD = "model_a,model_b,judge,winner\n"
 BAD_FILES = {
     "absent.csv": (None, "No such file"),
     "unknown.xlsx": (b"PK\x03\x04", "pass pandas.read_excel(...) to split_battles"),
-    "unknown.zip": (b"PK\x03\x04", "cannot be read: File is not a zip file"),
-    "empty.csv": ("", "it is empty"),
     "header.csv": (HEAD, "but no comparisons"),
-    "torn.csv": (HEAD + "a,b\n", "line 2 has 2 cells for 4 columns"),
-    "columns.json": (
-        '{"model_a": {"0": "x"}, "model_b": []}',
-        "Reshape your file",
-    ),
     "columns.csv": ("a,b\n1,2\n", "give --columns NAME=ROLE"),
     "outcome.csv": (HEAD + "x,y,human,maybe\n", "maybe"),
 }

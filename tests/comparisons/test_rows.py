@@ -1,13 +1,10 @@
 """Slices, copies, other vocabularies and logits."""
 
-import copy
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from tables import assert_same, columns_of
+from tables import columns_of
 
 from skanchor import Comparisons
 
@@ -52,25 +49,6 @@ def test_slicing_keeps_vocabulary_and_roles(rows):
     of_judge = cut.by_judge(1)
     assert_array_equal(of_judge.left, cut.left[of_judge.rows])
     assert_array_equal(np.sort(of_judge.rows), np.flatnonzero(cut.judge == 1))
-
-
-@pytest.mark.parametrize(
-    "copier", [copy.deepcopy, copy.copy, lambda X: pickle.loads(pickle.dumps(X))]
-)
-def test_copies(copier):
-    X = learned()
-    X.by_judge(0), X.logits(), X.is_new
-    again = copier(X)
-    assert_same(again, X)
-    assert_array_equal(again.logits(), X.logits())
-    assert_array_equal(again.by_judge(0).rows, X.by_judge(0).rows)
-    # Caches stay at home.
-    assert len(pickle.dumps(X)) == len(pickle.dumps(copier(X)))
-
-
-def test_immutable():
-    with pytest.raises(AttributeError):
-        learned().scores = None
 
 
 def test_relabel():

@@ -177,14 +177,14 @@ for title, (error, message, run) in {
 
 
 for title, (error, message, frame) in {
-    "A missing model name": (BattlesError, "'model_a': 1, the first in row 7",
+    "A missing model name": (BattlesError, "'model_a' has missing values: 1, .*row 7",
         lambda: FRAME.assign(model_a=FRAME["model_a"].mask(FRAME.index == 7))),
-    "A missing judge": (BattlesError, "'judge': 1, the first in row 7",
+    "A missing judge": (BattlesError, "'judge' has missing values: 1, .*row 7",
         lambda: FRAME.assign(judge=FRAME["judge"].mask(FRAME.index == 7))),
     "An outcome label that is not known": (
         BattlesError, r"Unknown outcome labels \['B it is'\], first in row \d; use ",
         outcome(lambda y: y.map({1.0: "model_a", 0.0: "B it is"}))),
-    "A missing outcome": (BattlesError, "missing in y: 1, the first in row 7",
+    "A missing outcome": (BattlesError, "y has missing values: 1, the first in row 7",
         outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"}).mask(y.index == 7))),
     "Outcomes 1 and 2": (BattlesError, r"in \[0, 1\]; row \d+ has 2",
         outcome(lambda y: y + 1)),

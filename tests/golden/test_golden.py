@@ -8,7 +8,6 @@ import ast
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 from golden.cases import CASES, NEEDS_TORCH
 from golden.records import FOLDER, distance, distances, file_of, gates, recorded, taken
@@ -77,30 +76,6 @@ def test_distance_is_in_units_of_the_largest_number():
     assert distance([nan, 1.0], [2.0, 1.0]) == inf
     assert distance([1.0], [nan]) == inf
     assert distance([1.0], [1.0, 2.0]) == inf
-
-
-def test_gates_are_in_errors_of_scores_and_levels_of_rank_sets():
-    sets = [[[2.0, 3.0]], [[2.0, 3.0]], [[1.0, 3.0]]]
-    old = {"scores": [1.0, 2.0], "errors": [0.1, 0.2], "rank_sets": sets}
-    far = {"scores": [1.0001, 2.0], "errors": [0.1, 0.20002], "rank_sets": sets}
-    wider = [sets[0], [[1.0, 3.0]], sets[2]]
-    outside = [sets[0], [[1.0, 4.0]], sets[2]]
-    result = gates({"numbers": far}, {"numbers": old})
-    assert result["scores"] == pytest.approx(1.0)
-    assert result["errors"] == pytest.approx(1.0)
-    assert result["rank_sets"] == 0.0
-    for new, gap in ((wider, 0.0), (outside, float("inf"))):
-        assert (
-            gates({"numbers": far | {"rank_sets": new}}, {"numbers": old})["rank_sets"]
-            == gap
-        )
-
-
-def test_an_error_of_what_is_hardly_connected_may_become_infinite():
-    old = {"numbers": {"errors or infinite": [5e3, 0.1]}}
-    for new, far in (([np.inf, 0.1], 0.0), ([5e3 - 1.0, 0.1], 2.0)):
-        result = gates({"numbers": {"errors or infinite": new}}, old)
-        assert result["errors or infinite"] == pytest.approx(far)
 
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")

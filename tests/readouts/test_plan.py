@@ -74,7 +74,7 @@ def test_gains_are_the_mean_of_v_a_squared(name):
     assert_allclose(x[used] @ solved, a[used], atol=1e-8)
     assert np.abs(a[used]).max() > 1e-4
     sample = anchor._distinct_sample
-    times = np.ones(len(X)) if sample.multiplicity is None else sample.multiplicity
+    times = sample.multiplicity
     gains, kinds = result.kinds.gains(w), result.kinds
     for m in result.judges:
         for model in np.array(result.models)[X.is_new]:
