@@ -133,6 +133,7 @@ def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 _hints = lru_cache(partial(get_type_hints, include_extras=True))
+_ARRAYS = np.ndarray, NDArray
 
 Shape = tuple[str, list[str], tuple[int, ...]]
 """Name of an array, the names of its axes, and their lengths."""
@@ -166,8 +167,9 @@ def _unpacked(
             # A file may come from anybody, and products do not check the indices.
             matrix.check_format(full_check=True)
             return matrix
-        if made is np.ndarray:
-            number = get_args(args[1])[0]
+        if made in _ARRAYS:
+            # Since numpy 2.5 ``NDArray`` is an alias that keeps its own name.
+            number = args[0] if made is NDArray else get_args(args[1])[0]
             if number is Any and isinstance(content, list):
                 # Python's types of the labels stay.
                 return as_objects(read(Any, one, name) for one in content)
