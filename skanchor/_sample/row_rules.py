@@ -124,26 +124,21 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
             f"Every {what} is a tie: with ties left out there is nothing to fit. "
             "Count them as half a win: set ties to half."
         )
-
     decided = sample.by_source(verdicts & ~tied)[1:]
     judges = X.judges[(sample.by_source(verdicts)[1:] > 0) & (decided == 0)].tolist()
     voted, left = X.appearances(votes), X.appearances(votes & ~tied)
     models = X.models[(voted > 0) & (left == 0)].tolist()
-    if models:
-        warn_of_data(
-            "models-with-ties-only",
-            models,
-            f"All human votes on models {models[:5]} are ties, which are left out: "
-            "they count as models without votes. Count ties as half a win: "
-            "set ties to half.",
-        )
-    if judges:
-        warn_of_data(
-            "judges-with-ties-only",
-            judges,
-            f"All verdicts of judges {judges[:5]} are ties, which are left out. Count "
-            "them as half a win: set ties to half.",
-        )
+    for names, kind, what in (
+        (models, "models", "human votes on models"),
+        (judges, "judges", "verdicts of judges"),
+    ):
+        if names:
+            warn_of_data(
+                f"{kind}-with-ties-only",
+                names,
+                f"All {what} {names[:5]} are ties, which are left out, as if there "
+                "were none. Count ties as half a win: set ties to half.",
+            )
 
 
 # ------------------------------------------------------------------ weights and groups
