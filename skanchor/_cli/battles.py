@@ -13,10 +13,6 @@ from skanchor._battles import HUMAN, Comparisons, decide_roles, split_battles
 from skanchor._cli.parser import BadInputError
 from skanchor.datasets import load_demo
 from skanchor.exceptions import DataWarning
-from skanchor.io import Mapping
-from skanchor.io._tables import Table
-from skanchor.io._words import ROLES_OF_COLUMNS
-from skanchor.io.reading import read_tables
 from skanchor.warning_log import WarningLog, warn
 
 _SHORT_CUTS = ("--columns", "--labels", "--human")
@@ -27,8 +23,13 @@ NO_GROUPS = "none"
 
 
 # ----------------------------------------------------------------------------- files
-def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
-    """Read the files of a command, and what their table is taken for."""
+def read_mapping(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Read the files of a command, and what their table is taken for: a Mapping."""
+    # Slow to import, and the bundled table is read without.
+    from skanchor.io import Mapping
+    from skanchor.io._words import ROLES_OF_COLUMNS
+    from skanchor.io.reading import read_tables
+
     from_file = Mapping.from_toml(options.mapping) if options.mapping else None
     tools = options.tools or ["auto" if from_file is None else from_file.format]
     table = read_tables(
@@ -65,7 +66,7 @@ def _repeated_flags(options: argparse.Namespace) -> list[str]:
 
 
 def load_rows(
-    options: argparse.Namespace, read: tuple[Table, Mapping] | None = None
+    options: argparse.Namespace, read: tuple[Any, Any] | None = None
 ) -> dict[str, Any]:
     """Read the battles of a command: arguments of a fit.
 

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
     from skanchor.reports.readout import Readout
 
-# What a suffix needs: a package, and the extra that brings it.
+# Packages that files of a suffix need.
 _NEEDED = {
-    ".xlsx": ("openpyxl", "excel"),
-    ".md": ("tabulate", "report"),
-    **dict.fromkeys((".png", ".svg", ".pdf"), ("matplotlib", "plot")),
+    **{".xlsx": "openpyxl", ".md": "tabulate"},
+    **dict.fromkeys((".png", ".svg", ".pdf"), "matplotlib"),
 }
 
 
@@ -53,11 +52,11 @@ def check_output(options: argparse.Namespace) -> None:
             f"--json does not go with --output {path}; drop one, or choose a name that "
             "ends in .json"
         )
-    package, extra = _NEEDED.get(suffix, ("json", ""))
+    package = _NEEDED.get(suffix, "json")
     if find_spec(package) is None:
         raise BadInputError(
-            f"--output {path} needs {package} (pip install 'skanchor[{extra}]'); .csv "
-            "needs nothing"
+            f"--output {path} needs {package} (pip install {package}); .csv needs "
+            "nothing"
         )
     inputs = [*options.battles, *(options.past or ()), options.history]
     _check_file(path, inputs[: -1 if is_update else None], options.force)

@@ -43,13 +43,14 @@ def _number(takes: str, fits: Callable[[float], bool]) -> Callable[[str], float]
 
 
 def _pair(
-    takes: str, of_value: Callable[[str], Any] = str
+    takes: str, of_value: Callable[[str], Any] = str, at_last: bool = True
 ) -> Callable[[str], tuple[str, Any]]:
     """Type of a flag that takes NAME=VALUE, as ``takes`` writes it."""
 
     def parse(text: str) -> tuple[str, Any]:
-        # The last sign counts, since a name such as A=B contains one.
-        name, equals, value = (part.strip() for part in text.rpartition("="))
+        # The last sign counts where a name such as A=B contains one.
+        parts = text.rpartition("=") if at_last else text.partition("=")
+        name, equals, value = (part.strip() for part in parts)
         if not equals or not value:
             raise argparse.ArgumentTypeError(f"takes {takes}, got {text!r}")
         return name, of_value(value)
@@ -63,16 +64,6 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [parse(part.replace("\\,", ",")) for part in re.split(r"(?<!\\),", text)]
 
 
-def _setting(text: str) -> tuple[str, str]:
-    """A parameter and its value, which may have signs of equality itself."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(
-            f"takes NAME=VALUE, got {text!r} (a FILE goes before --set)"
-        )
-    return name, value
-
-
 def _commas(text: str) -> list[str]:
     """Names of a list that is separated by commas."""
     return [name for part in text.split(",") if (name := part.strip())]
@@ -81,16 +72,14 @@ def _commas(text: str) -> list[str]:
 _positive = _number("a finite number above zero", lambda x: 0 < x < math.inf)
 _TYPES: dict[str, Callable[[str], Any]] = {
     "commas": _commas,
-    "jobs": _number(
-        "a number of jobs, or -1 for all cores", lambda x: x % 1 == 0 and x != 0
-    ),
+    "jobs": _number("a number, or -1 for all cores", lambda x: x % 1 == 0 and x != 0),
     "level": _number("a level strictly between 0 and 1", lambda x: 0 < x < 1),
     "not negative": _number("a finite number from zero on", lambda x: 0 <= x < 1e9),
     "pairs": _pairs,
     "positive": _positive,
     "price": _pair("SOURCE=PRICE", _positive),
     "score": _pair("MODEL=SCORE", _number("a finite score", math.isfinite)),
-    "setting": _setting,
+    "setting": _pair("NAME=VALUE (and goes after a FILE)", at_last=False),
 }
 # Types whose values are pairs, which a command gets as a dict.
 _BY_NAME = ("pairs", "price", "setting")
@@ -201,41 +190,33 @@ def _add_command(
         flags = {**groups.get(title, {}), **command.get(title, {})}
         for flag, settings in flags.items():
             if flag not in command.get("without", ()):
-                _add_flag(made, group, flag, **settings)
+                _add_flag(made, group, flag, settings)
     if "actions" in command:
         actions = made.add_subparsers(dest="action", required=True, metavar="ACTION")
         for action, inner in command["actions"].items():
             _add_command(actions, f"{prog} {action}", inner, groups)
 
 
-def _add_flag(
-    parser: Any,
-    group: Any,
-    flag: str,
-    needs: str = "",
-    excludes: str = "",
-    list: bool = False,
-    rare: bool = False,
-    **settings: Any,
-) -> None:
+def _add_flag(parser: Any, group: Any, flag: str, settings: dict[str, Any]) -> None:
     """Add a flag to a group of a parser; see ``commands.toml``."""
-    if list:
+    names, settings = flag.split(), dict(settings)
+    name = names[-1] if names[-1].startswith("-") else settings["metavar"]
+    rules = settings.pop("needs", ""), settings.pop("excludes", "")
+    parser.rules += [(name, other, True) for other in rules[0].split()]
+    parser.rules += [(name, other, False) for other in rules[1].split()]
+    if settings.pop("rare", False) and not parser.prog.endswith(" inspect"):
+        settings["help"] = argparse.SUPPRESS
+    if settings.pop("list", False):
         settings |= {"nargs": "+", "action": "extend"}
     if settings.get("type") in _BY_NAME:
         settings |= {"action": _Pairs, "default": {}}
-    if rare and not parser.prog.endswith(" inspect"):
-        settings["help"] = argparse.SUPPRESS
     if "metavar" not in settings:
         settings["action"] = "store_true"
     if "type" in settings:
         settings["type"] = _TYPES[settings["type"]]
-    names = flag.split()
     if "--output" in names:
         parser.set_defaults(suffixes=settings["help"])
     group.add_argument(*names, **settings)
-    name = names[-1] if names[-1].startswith("-") else settings["metavar"]
-    parser.rules += [(name, other, True) for other in needs.split()]
-    parser.rules += [(name, other, False) for other in excludes.split()]
 
 
 def _examples(prog: str, examples: dict[str, str]) -> str:

@@ -7,9 +7,8 @@ import atexit
 import gc
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from importlib import import_module
 
 from skanchor._cli.output import check_output
@@ -28,8 +27,7 @@ _FRESH_OBJECTS = 50_000  # that are made before Python looks for some to free
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
 _MODULES = {
-    **dict.fromkeys(["check", "compare"], "left_out"),
-    **dict.fromkeys(["sensitivity", "plan"], "readouts"),
+    **dict.fromkeys(["check", "compare", "sensitivity", "plan"], "answers"),
     **dict.fromkeys(["inspect", "fetch"], "tables"),
 }
 
@@ -37,8 +35,13 @@ _MODULES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit code: 0, or 2 on bad input."""
     typed = list(sys.argv[1:] if argv is None else argv)
+    # Modules are hundreds of thousands of objects that stay. To look through them again
+    # and again for some to free takes a quarter of the time of a short command.
+    gc.disable()
+    gc.set_threshold(_FRESH_OBJECTS)
+    atexit.register(gc.freeze)
     try:
-        with raised_as_interrupts(), _rare_collections(), warnings.catch_warnings():
+        with raised_as_interrupts(), warnings.catch_warnings():
             if typed == ["--version"]:
                 from importlib.metadata import version
 
@@ -47,9 +50,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Without arguments, print the help.
             options = make_parser().parse_args(typed or ["--help"])
             options.typed, options.warned = typed, show_own_warnings()
-            # What has been imported is not looked through.
-            gc.freeze()
-            gc.enable()
             _run(options)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
@@ -65,6 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print_line(f"error: {cause}")
         return _BAD_INPUT
+    finally:
+        gc.enable()
+        gc.unfreeze()
     return 0
 
 
@@ -79,26 +82,10 @@ def _run(options: argparse.Namespace) -> None:
     module = import_module(
         f"skanchor._cli.{_MODULES.get(options.command, options.command)}"
     )
+    # What has been imported is not looked through.
+    gc.freeze()
+    gc.enable()
     getattr(module, getattr(options, "action", options.command))(options)
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let Python look for objects to free less often than it does by default.
-
-    The modules of a command are hundreds of thousands of objects that stay. To go
-    through them again and again takes a quarter of the time of a short command.
-    """
-    before = gc.get_threshold()
-    gc.disable()
-    gc.set_threshold(_FRESH_OBJECTS, *before[1:])
-    atexit.register(gc.freeze)
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.enable()
-        gc.set_threshold(*before)
 
 
 def _cause(error: Exception) -> str | None:

@@ -23,9 +23,7 @@ from skanchor._cli.parser import BadInputError
 from skanchor._text import brief, printable
 
 # Windows has no SIGHUP.
-_ENDING = [
-    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+_ENDING = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
 _arrived: list[int] = []
 
 
@@ -36,11 +34,9 @@ def raised_as_interrupts() -> Iterator[None]:
     Signals that are ignored, or have another handler, are left as they are.
     """
     _arrived.clear()
-    if threading.current_thread() is not threading.main_thread():
-        # Python allows handlers to be set in the main thread only.
-        yield
-        return
-    taken = [one for one in _ENDING if signal.getsignal(one) is signal.SIG_DFL]
+    # Python allows handlers to be set in the main thread only.
+    ending = _ENDING if threading.current_thread() is threading.main_thread() else set()
+    taken = [one for one in ending if signal.getsignal(one) is signal.SIG_DFL]
     for number in taken:
         signal.signal(number, _stop)
     try:

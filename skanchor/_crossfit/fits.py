@@ -88,8 +88,7 @@ class FullFit:
         items: ItemCovariance | None,
     ) -> FullFit:
         """Add the item effects and the Riesz weights to the plug-in."""
-        fit = plugged.fit.with_score_bounds(stages.arrival.score_bounds)
-        chain = replace(plugged, fit=fit)
+        chain = plugged
         if items is not None:
             chain = with_item_effects(chain, items)
         if stages.debiaser is not None:
@@ -334,7 +333,8 @@ def _learned_anew(full: FullFit, training: Sample, seed_offset: int) -> FittedSt
         human.bias_,
         covariance=chain.X.item_covariance,
         alpha=stages.btl.alpha,
-    ).with_score_bounds(stages.arrival.score_bounds)
+        score_bounds=stages.arrival.score_bounds,
+    )
     return replace(chain, btl=human, calibrator=new_calibrator, fit=fit)
 
 

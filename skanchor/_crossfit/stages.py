@@ -268,8 +268,14 @@ def _calibrated(
 ) -> FittedStages:
     """Calibrate the judges against the scores that the rows carry."""
     calibrator = clone(stages.calibrator).fit_sample(sample.with_battles(X), near)
-    X, alpha = calibrator.transform(X), stages.btl.alpha
-    fit = PipelineFit.of(sample.with_battles(X), calibrator, btl.bias_, alpha=alpha)
+    X = calibrator.transform(X)
+    fit = PipelineFit.of(
+        sample.with_battles(X),
+        calibrator,
+        btl.bias_,
+        alpha=stages.btl.alpha,
+        score_bounds=stages.arrival.score_bounds,
+    )
     return FittedStages(btl, calibrator, clone(stages.arrival), X, fit)
 
 

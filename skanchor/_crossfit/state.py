@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,8 @@ class GroupSums:
         By local column, those of people before those of each judge.
     """
 
-    codes: NDArray[np.int64]
-    scores: csr_array
+    codes: Annotated[NDArray[np.int64], "groups"]
+    scores: Annotated[csr_array, "groups stacked"]
 
     @classmethod
     def of(cls, fit: Fit, rows: SourceRows, residual: Array) -> Self:
@@ -185,13 +185,13 @@ class StoredFits:
     """
 
     layout: Layout
-    x: Array
-    converged: NDArray[np.bool_]
-    ridge: Array
-    item_precision: Array
-    gram: Array
-    score: Array
-    outer: Array
+    x: Annotated[Array, "fits size"]
+    converged: Annotated[NDArray[np.bool_], "fits"]
+    ridge: Annotated[Array, "size"]
+    item_precision: Annotated[Array, "judges judges"]
+    gram: Annotated[Array, "sources fits triangle"]
+    score: Annotated[Array, "sources folds columns"]
+    outer: Annotated[Array, "sources folds triangle"]
     groups: tuple[GroupSums, ...] | None = None
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,10 @@ class HistoricalFeatures:
         How many equal rows each of them stands for.
     """
 
-    low: Array
-    high: Array
-    contrasts: Array
-    times: Array
+    low: Annotated[Array, "features"]
+    high: Annotated[Array, "features"]
+    contrasts: Annotated[Array, "rows features"]
+    times: Annotated[Array, "rows"]
 
     def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
         return HistoricalFeatures(
@@ -174,10 +174,10 @@ class FitSums:
 
     historical: tuple[SourceSums, ...]
     new: tuple[SourceSums, ...]
-    ridges: tuple[Array, ...]
-    rows: Array
-    verdicts: Array
-    noise: Array
+    ridges: tuple[Annotated[Array, "span"], ...]
+    rows: Annotated[Array, "sources models"]
+    verdicts: Annotated[Array, "models models"]
+    noise: Annotated[Array, "sources"]
     features: tuple[HistoricalFeatures | None, ...] | None = None
 
     @classmethod

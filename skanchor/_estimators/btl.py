@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -16,15 +17,19 @@ from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.pipeline_fit import row_biases
-from skanchor._estimators.votes import HumanVotes, fit_styled
+from skanchor._estimators.pipeline_fit import PipelineFit, row_biases
+from skanchor._estimators.votes import HumanVotes, fit_bias, votes_on_scales
 from skanchor._model.btl import BTLFit, ScoreErrors, fit_btl, wins_of
+from skanchor._model.fit import PEOPLE
 from skanchor._model.graph import Connectivity, in_braces
+from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import OpenRows, OpenScores, dispersion_of
+from skanchor._model.riesz import Information, influence_of
 from skanchor._sample.row_rules import TIES
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
+from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.exceptions import (
     BattlesError,
@@ -34,6 +39,13 @@ from skanchor.exceptions import (
     SeparationWarning,
 )
 from skanchor.warning_log import warn_of_data
+
+ROUNDS = 3
+"""Times that a learner without a span is fitted, in turn with the scores."""
+
+_FAR, _TOLERANCE = 30.0, 1e-14
+"""Logit of a vote beyond which the likelihood is flat, so that votes may be separated;
+and squared decrement of Newton's last step, at which a fit to such votes is beyond."""
 
 
 class BTLRegressor(ComparisonEstimator):
@@ -200,13 +212,8 @@ class BTLRegressor(ComparisonEstimator):
         scores = np.where(fit.is_far, self._side * self.score_bound, fit.scores)
         self.bias_, self.dispersion_, self.open_rows_ = None, 1.0, None
         if has_bias:
-            near = None if start is None else start.bias_
-            plain = votes.sample, fit.scores, fit.scale, self.alpha
-            styled = fit_styled(*plain, self.bias, near, seed_offset)
-            self.bias_, self.dispersion_ = styled.bias, styled.dispersion
-            scores = np.where(self.unbounded_, scores, styled.scores)
-            is_fisher = self.covariance == "fisher"
-            covariance = styled.inverse if is_fisher else styled.covariance
+            styled, covariance = self._fit_bias(votes, fit, start, seed_offset)
+            scores = np.where(self.unbounded_, scores, styled)
         elif start is None:
             covariance = self._estimate_errors(votes, fit)
         else:
@@ -304,6 +311,61 @@ class BTLRegressor(ComparisonEstimator):
             )
             warn_of_data("no-noise", silent, text)
         return covariance
+
+    def _fit_bias(
+        self,
+        votes: HumanVotes,
+        btl: BTLFit,
+        start: BTLRegressor | None,
+        seed_offset: int,
+    ) -> tuple[Array, Array]:
+        """Scores, beside people's bias, and their covariance; sets bias and dispersion.
+
+        People with a bias are a judge whose sensitivity is one: a vote has the logit
+        ``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``. Their fit is one step of the
+        engine, and its sandwich the influence of the rows with weights that are solved
+        on these rows.
+        """
+        scores, scale = btl.scores, btl.scale
+        learner = None if start is None else start.bias_
+        sample = votes_on_scales(votes.sample, scale)
+        unit = float(sample.weight[sample.weight > 0].mean())
+        for _ in range(ROUNDS):
+            learner = fit_bias(sample, scores, self.bias, learner, seed_offset)
+            X = sample.X.with_columns(scores=scores, new_models=())
+            in_units = sample.with_battles(X).in_units(unit)
+            plug_in = PipelineFit.of(in_units, None, learner, alpha=self.alpha)
+            (rows,) = plug_in.sources
+            # Models without a scale are a context of their own, and do not move.
+            context = np.where(scale < 0, scale.max() + 1, scale)
+            layout = replace(plug_in.layout, context=context)
+            fit = replace(plug_in.fit, layout=layout)
+            fit.x[layout.scores] = layout.targets.T @ fit.x
+            free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
+            fit, _ = minimise(fit, [rows], [rows.weight], free, tolerance=_TOLERANCE)
+            if not fit.converged or np.abs(fit.logits(rows)).max(initial=0.0) > _FAR:
+                raise BattlesError(
+                    "Scores and features together separate the human votes, or nearly "
+                    "so: no finite bias of people fits them. Use fewer features, or "
+                    "give people's bias a ridge: human_bias is a LinearBias with alpha "
+                    "0.01."
+                )
+            scores, learner = fit.scores, plug_in.moved(fit).voters()
+            if linearity(learner) == "fixed":
+                # The joint fit of scores and coefficients is exact. Others take turns.
+                break
+        # What a learner without a span has learned beside its last coefficients is
+        # taken as known.
+        grams, n_raters = grams_of(fit, [rows], [rows.weight]), rows.rater.max() + 1
+        weights = Information.of(fit, grams, fit.precision).weights
+        alone = np.full(len(rows), -1)
+        apart = replace(rows, group=alone, rater=alone)
+        covariance = influence_of(weights, [rows], n_raters).covariance_parts()[0]
+        independent = influence_of(weights, [apart], 0).parts[0]
+        self.bias_, self.dispersion_ = learner, dispersion_of(covariance, independent)
+        if self.covariance == "fisher":
+            covariance = layout.targets.T @ weights.values / unit
+        return scores, covariance
 
     @property
     def standard_errors_(self) -> pd.Series:

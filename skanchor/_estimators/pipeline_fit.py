@@ -62,6 +62,7 @@ class PipelineFit:
         *,
         covariance: Array | None = None,
         alpha: float = 0.0,
+        score_bounds: tuple[float, float] = (-np.inf, np.inf),
     ) -> PipelineFit:
         """Lay out rows, and take over what they carry and what learners have fitted.
 
@@ -78,6 +79,8 @@ class PipelineFit:
             Covariance of the item effects; None leaves them out.
         alpha : float
             Ridge of the historical scores, beside the mean loss of votes.
+        score_bounds : tuple of float
+            Lower and upper bound of the new scores, in logits.
 
         Returns
         -------
@@ -100,7 +103,8 @@ class PipelineFit:
         ridge[layout.of_scores(~X.is_new)] = alpha * sample.weight[votes].sum()
         precision = fit.precision + np.diag(ridge)
         fit = replace(fit, layout=layout, precision=precision)
-        return cls(sample, calibrator, learners, fit, source_rows(sample, spans))
+        rows = source_rows(sample, spans)
+        return cls(sample, calibrator, learners, fit, rows, score_bounds)
 
     @property
     def layout(self) -> Layout:
@@ -135,10 +139,6 @@ class PipelineFit:
         x[self.layout.scores][X.is_new] = np.nan_to_num(X.scores[X.is_new])
         return self.moved(self.fit.moved(x, self.fit.converged))
 
-    def with_score_bounds(self, bounds: tuple[float, float]) -> PipelineFit:
-        """The same fit, with bounds of the new scores, in logits."""
-        return replace(self, score_bounds=bounds)
-
     def with_item_effects(self, covariance: Array) -> PipelineFit:
         """The same fit beside item effects of a covariance, which are zero."""
         return self.moved(with_item_effects(self.fit, covariance))
@@ -161,10 +161,8 @@ class PipelineFit:
         fit = self.fit.moved(x)
         for rows in self.sources:
             if not rows.is_new:
-                arguments = rows, fit.probabilities(rows)
-                noise[rows.source - 1] = dispersion(
-                    *arguments, without_items=without_items
-                )
+                p, at = fit.probabilities(rows), rows.source - 1
+                noise[at] = dispersion(rows, p, without_items=without_items)
         return noise
 
     def over(self, noise: Array) -> PipelineFit:

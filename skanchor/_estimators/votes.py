@@ -1,14 +1,7 @@
-"""Votes of people: those that count, what they lack, and people's own bias.
-
-People with a bias are a judge whose sensitivity is one: a vote has the logit
-``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``. Scores then compare models at equal
-style. Their fit is one step of the engine, and its sandwich the influence of the rows
-with weights that are solved on these rows.
-"""
+"""Votes of people: those that count, their sums, and what features say of them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,18 +9,14 @@ from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, is_constant, usable_features
 from skanchor._estimators.judges import fit_near
-from skanchor._estimators.pipeline_fit import PipelineFit, row_biases
+from skanchor._estimators.pipeline_fit import row_biases
 from skanchor._model.btl import count_votes
 from skanchor._model.fit import PEOPLE
-from skanchor._model.newton import grams_of, minimise
-from skanchor._model.one_sided import dispersion_of
-from skanchor._model.riesz import Information, influence_of
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows
-from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import make_learner
 from skanchor.exceptions import BattlesError
 
@@ -36,13 +25,6 @@ LEAST_WEIGHT = 1e-150
 
 FARTHEST = 5.0
 """Factor by which scores may shrink or grow once style is set apart, at the start."""
-
-ROUNDS = 3
-"""Times that a learner without a span is fitted, in turn with the scores."""
-
-_FAR, _TOLERANCE = 30.0, 1e-14
-"""Logit of a vote beyond which the likelihood is flat, so that votes may be separated;
-and squared decrement of Newton's last step, at which a fit to such votes is beyond."""
 
 
 class HumanVotes(NamedTuple):
@@ -109,28 +91,6 @@ class HumanVotes(NamedTuple):
 
 
 # ----------------------------------------------------------------- people's own bias
-class StyledVotes(NamedTuple):
-    """Scores and bias of people, fitted together.
-
-    Attributes
-    ----------
-    bias : learner
-        Fitted.
-    scores : ndarray of shape (n_models,)
-        In logits; they sum to zero within each scale.
-    inverse, covariance : ndarray of shape (n_models, n_models)
-        Inverse information of the scores, and their sandwich.
-    dispersion : float
-        How far groups and raters widen it.
-    """
-
-    bias: Any
-    scores: Array
-    inverse: Array
-    covariance: Array
-    dispersion: float
-
-
 def fit_bias(
     sample: Sample, scores: Array, bias: Any, start: Any = None, seed_offset: int = 0
 ) -> Any:
@@ -153,7 +113,7 @@ def fit_bias(
     -------
     learner
     """
-    votes = _votes_alone(sample, np.zeros(len(scores)))
+    votes = votes_on_scales(sample, np.zeros(len(scores)))
     cut = votes.X.by_judge(PEOPLE - 1)
     if not cut.pairs.n_features:
         raise BattlesError(
@@ -171,77 +131,21 @@ def fit_bias(
     return learner.learner_ if isinstance(learner, AutoBias) else learner
 
 
-def fit_styled(
-    sample: Sample,
-    scores: Array,
-    scale: NDArray[np.intp],
-    alpha: float,
-    bias: Any,
-    start: Any = None,
-    seed_offset: int = 0,
-) -> StyledVotes:
-    """Fit scores and bias together.
+def votes_on_scales(sample: Sample, scale: NDArray[Any]) -> Sample:
+    """Rows of people alone, of which votes on historical models of one scale weigh.
+
+    Votes across scales, or on models without one, say nothing of style.
 
     Parameters
     ----------
     sample : Sample
-        Rows; those of people between historical models of one scale count.
-    scores : ndarray of shape (n_models,)
-        Scores to start from: those of the votes without a bias, in logits.
+        Rows.
     scale : ndarray of shape (n_models,)
         Number of the scale of each model, -1 without one.
-    alpha : float
-        Ridge of the scores, as in :class:`skanchor.BTLRegressor`.
-    bias, start, seed_offset
-        As in :func:`fit_bias`.
 
     Returns
     -------
-    StyledVotes
-    """
-    votes, learner = _votes_alone(sample, scale), start
-    unit = float(votes.weight[votes.weight > 0].mean())
-    for _ in range(ROUNDS):
-        learner = fit_bias(votes, scores, bias, learner, seed_offset)
-        X = votes.X.with_columns(scores=scores, new_models=())
-        in_units = votes.with_battles(X).in_units(unit)
-        plug_in = PipelineFit.of(in_units, None, learner, alpha=alpha)
-        (rows,) = plug_in.sources
-        # Models without a scale are a context of their own, and stay where they are.
-        context = np.where(scale < 0, scale.max() + 1, scale)
-        layout = replace(plug_in.layout, context=context)
-        fit = replace(plug_in.fit, layout=layout)
-        fit.x[layout.scores] = layout.targets.T @ fit.x
-        free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
-        fit, _ = minimise(fit, [rows], [rows.weight], free, tolerance=_TOLERANCE)
-        if not fit.converged or np.abs(fit.logits(rows)).max(initial=0.0) > _FAR:
-            raise BattlesError(
-                "Scores and features together separate the human votes, or nearly so: "
-                "no finite bias of people fits them. Use fewer features, or give "
-                "people's bias a ridge: human_bias is a LinearBias with alpha 0.01."
-            )
-        scores, learner = fit.scores, plug_in.moved(fit).voters()
-        if linearity(learner) == "fixed":
-            # The joint fit of scores and coefficients is exact. Others take turns.
-            break
-    # What a learner without a span has learned beside its last coefficients is taken as
-    # known.
-    grams = grams_of(fit, [rows], [rows.weight])
-    weights = Information.of(fit, grams, fit.precision).weights
-    n_raters, alone = int(rows.rater.max(initial=-1)) + 1, np.full(len(rows), -1)
-    apart = replace(rows, group=alone, rater=alone)
-    covariance = influence_of(weights, [rows], n_raters).covariance_parts()[0]
-    independent = influence_of(weights, [apart], 0).parts[0]
-    inverse = layout.targets.T @ weights.values / unit
-    return StyledVotes(
-        learner, scores, inverse, covariance, dispersion_of(covariance, independent)
-    )
-
-
-def _votes_alone(sample: Sample, scale: NDArray[Any]) -> Sample:
-    """Rows of people alone, of which votes on historical models of one scale weigh.
-
-    Votes across scales, or on models without one, say nothing of style.
+    Sample
     """
     X = sample.X
     counts = X.is_human & ~X.involves_new & sample.counts

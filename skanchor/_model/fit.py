@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +49,9 @@ class Layout:
         Whether judges have item effects u.
     """
 
-    is_new: NDArray[np.bool_]
-    context: NDArray[np.intp]
-    model: NDArray[np.intp]
+    is_new: Annotated[NDArray[np.bool_], "models"]
+    context: Annotated[NDArray[np.intp], "models"]
+    model: Annotated[NDArray[np.intp], "models"]
     widths: tuple[int, ...]
     positions: tuple[bool, ...]
     has_item_effects: bool = False

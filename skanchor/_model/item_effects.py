@@ -11,6 +11,7 @@ the estimate is that of restricted maximum likelihood.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,8 +137,8 @@ class ItemCovariance:
         Whether the last step met the tolerance.
     """
 
-    covariance: Array
-    slopes: Array
+    covariance: Annotated[Array, "judges judges"]
+    slopes: Annotated[Array, "judges"]
     n_models: int
     free: float
     inflation: float = 1.0

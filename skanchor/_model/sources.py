@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -90,9 +90,9 @@ class SourceSums:
         Number of rows.
     """
 
-    gram: Array
-    score: Array
-    outer: Array
+    gram: Annotated[Array, "tested tested"]
+    score: Annotated[Array, "tested"]
+    outer: Annotated[Array, "none none"]
     n: float
 
     def __add__(self, other: SourceSums) -> SourceSums:

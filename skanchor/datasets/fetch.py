@@ -53,20 +53,17 @@ def published_files(
 
     mirror = os.environ.get(MIRROR)
     home = mirror or data_home or os.environ.get("SKANCHOR_DATA") or "~/skanchor_data"
-    folder = Path(home).expanduser()
-    store = pooch.create(folder, base_url="")
+    store = pooch.create(Path(home).expanduser(), base_url="")
     with (files(__package__) / "data" / "registry.txt").open() as registry:
         store.load_registry(registry)
     # pooch logs each address that it fetches; failures are reported below.
     pooch.get_logger().setLevel("WARNING")
     paths = {}
-    for file, sha256 in store.registry.items():
-        if not file.startswith(f"{name}/"):
+    for file in [file for file in store.registry if file.startswith(f"{name}/")]:
+        path = paths[file.removeprefix(f"{name}/")] = store.abspath / file
+        what = f"{store.urls[file]}, {store.registry[file]}"
+        if path.is_file() and f"sha256:{pooch.file_hash(path)}" == store.registry[file]:
             continue
-        path = paths[file.removeprefix(f"{name}/")] = folder / file
-        if path.is_file() and f"sha256:{pooch.file_hash(str(path))}" == sha256:
-            continue
-        what = f"{store.urls[file]}, {sha256}"
         if mirror or not download_if_missing:
             raise OSError(
                 f"{path} is not there, or not the published file. Put there {what}; or "

@@ -2,21 +2,23 @@
 
 The state is a record, that is a dataclass, of numbers, texts, arrays and further
 records. A file is read as the types that the fields of the records declare, so that it
-can make nothing else, and its arrays must have the shapes of :data:`SHAPES`.
+can make nothing else, and its arrays must have the axes that these name.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._battles.labels import as_objects
 from skanchor._diagnostics.sums import N_TESTED
 from skanchor._estimators.arrivals import ArrivalScorer
 from skanchor._estimators.btl import BTLRegressor
@@ -30,40 +32,6 @@ from skanchor.pipeline import AnchorPipeline
 
 PARTS = (ArrivalScorer, BTLRegressor, JudgeCalibrator, LinearBias, RieszDebiaser)
 """Estimators whose parameters a file may hold, beside those of the whole."""
-
-SHAPES = {
-    "models human_errors unbounded": "models",
-    "judges graded items.slopes": "judges",
-    "items.covariance fits.item_precision": "judges judges",
-    "tests": "judges tests",
-    "lost": "lost",
-    "fits.layout.is_new fits.layout.context fits.layout.model": "models",
-    "fits.x": "fits size",
-    "fits.converged": "fits",
-    "fits.ridge": "size",
-    "fits.gram": "sources fits triangle",
-    "fits.score": "sources folds columns",
-    "fits.outer": "sources folds triangle",
-    "fits.groups.*.codes": "groups",
-    "fits.groups.*.scores": "groups stacked",
-    "sums.historical.*.gram sums.new.*.gram": "tested tested",
-    "sums.historical.*.score sums.new.*.score": "tested",
-    "sums.historical.*.outer sums.new.*.outer": "none none",
-    "sums.ridges.*": "span",
-    "sums.rows": "sources models",
-    "sums.verdicts": "models models",
-    "sums.noise": "sources",
-    "sums.features.*.low sums.features.*.high": "features",
-    "sums.features.*.contrasts": "rows features",
-    "sums.features.*.times": "rows",
-    "counts.models": "counted_models",
-    "counts.judges": "counted_judges",
-    "counts.kinds": "kinds coded",
-    "counts.outcomes counts.counts": "kinds",
-}
-"""Axes of the arrays of a state by their names, a star for the number in a tuple."""
-
-_AXES = {name: axes.split() for names, axes in SHAPES.items() for name in names.split()}
 
 _NUMBERS = "biuf"
 """Kinds of arrays of numbers."""
@@ -125,10 +93,10 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     anchor = AnchorPipeline().set_params(
         **{name: tuple(v) if isinstance(v, list) else v for name, v in settings}
     )
-    arrays = dict(content.arrays)
-    state = _unpacked(HistoryState, content.header["state"], "state", arrays)
+    header = content.header["state"]
+    state, shapes = _unpacked(HistoryState, header, "state", content.arrays)
     _check(state)
-    _check_shapes(state, arrays)
+    _check_shapes(state, shapes)
     learners: list[Any] = [None] * len(state.judges)
     if state.features:
         learners = [LinearBias(loss="logistic") for _ in learners]
@@ -164,50 +132,56 @@ def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
     return value
 
 
-_hints = lru_cache(get_type_hints)
+_hints = lru_cache(partial(get_type_hints, include_extras=True))
+_ARRAYS = np.ndarray, NDArray
+
+Shape = tuple[str, list[str], tuple[int, ...]]
+"""Name of an array, the names of its axes, and their lengths."""
 
 
-def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any:
-    """The value of a declared kind that :func:`_packed` has packed.
+def _unpacked(
+    kind: Any, content: Any, name: str, arrays: Mapping[str, NDArray[Any]]
+) -> tuple[Any, list[Shape]]:
+    """The value of a declared kind that :func:`_packed` has packed, and its arrays."""
+    shapes: list[Shape] = []
 
-    What it makes of ``arrays``, labels and sparse matrices, is added to them.
-    """
-    made, args = get_origin(kind) or kind, get_args(kind)
-
-    def inner(kind: Any, one: Any, key: Any) -> Any:
-        return _unpacked(kind, one, f"{name}.{key}", arrays)
-
-    if made in (Union, UnionType):
-        return None if content is None else _unpacked(args[0], content, name, arrays)
-    if is_dataclass(made):
-        hints = _hints(kind)
-        return kind(
-            **{key: inner(hints[key], one, key) for key, one in content.items()}
-        )
-    if made is tuple:
-        _expect(isinstance(content, list), name)
-        return tuple(inner(args[0], one, k) for k, one in enumerate(content))
-    if made is csr_array:
-        of_sparse = [inner(NDArray[Any], content[key], key) for key in _OF_SPARSE]
-        _expect([one.dtype.kind for one in of_sparse] == ["f", "i", "i"], name)
-        arrays[name] = csr_array(tuple(of_sparse), shape=tuple(content["shape"]))
-        # A file may come from anybody, and products do not check the indices.
-        arrays[name].check_format(full_check=True)
-        return arrays[name]
-    if made is np.ndarray:
-        number = get_args(args[1])[0]
-        if number is Any and isinstance(content, list):
-            # Filled one by one, so that Python's types of the labels stay.
-            arrays[name] = np.empty(len(content), dtype=object)
-            arrays[name][:] = [_unpacked(Any, one, name, arrays) for one in content]
-        else:
+    def read(kind: Any, content: Any, name: str) -> Any:
+        made, args = get_origin(kind) or kind, get_args(kind)
+        if made is Annotated:
+            value = read(args[0], content, name)
+            shapes.append((name, args[1].split(), value.shape))
+            return value
+        if made in (Union, UnionType):
+            return None if content is None else read(args[0], content, name)
+        if is_dataclass(made):
+            hints, parts = _hints(kind), content.items()
+            return kind(**{k: read(hints[k], one, f"{name}.{k}") for k, one in parts})
+        if made is tuple:
+            _expect(isinstance(content, list), name)
+            parts = enumerate(content)
+            return tuple(read(args[0], one, f"{name}.{k}") for k, one in parts)
+        if made is csr_array:
+            entries = [arrays[f"{name}.{key}"] for key in _OF_SPARSE]
+            _expect([one.dtype.kind for one in entries] == ["f", "i", "i"], name)
+            matrix = csr_array(tuple(entries), shape=tuple(content["shape"]))
+            # A file may come from anybody, and products do not check the indices.
+            matrix.check_format(full_check=True)
+            return matrix
+        if made in _ARRAYS:
+            # Since numpy 2.5 ``NDArray`` is an alias that keeps its own name.
+            number = args[0] if made is NDArray else get_args(args[1])[0]
+            if number is Any and isinstance(content, list):
+                # Python's types of the labels stay.
+                return as_objects(read(Any, one, name) for one in content)
             _expect(content == name, name)
             _expect(arrays[name].dtype.kind in _DECLARED.get(number, _NUMBERS), name)
-        return arrays[name]
-    types = (bool, int, float, str) if kind is Any else (kind,)
-    is_whole = kind is float and type(content) is int
-    _expect(is_whole or type(content) in types, name)
-    return content
+            return arrays[name]
+        types = (bool, int, float, str) if kind is Any else (kind,)
+        is_whole = kind is float and type(content) is int
+        _expect(is_whole or type(content) in types, name)
+        return content
+
+    return read(kind, content, name), shapes
 
 
 def _check(state: HistoryState) -> None:
@@ -237,8 +211,8 @@ def _check(state: HistoryState) -> None:
         _expect(within.all() and (counts.counts >= 0).all(), "counts")
 
 
-def _check_shapes(state: HistoryState, arrays: dict[str, Any]) -> None:
-    """Refuse an array of another shape than :data:`SHAPES` has."""
+def _check_shapes(state: HistoryState, shapes: Sequence[Shape]) -> None:
+    """Refuse an array whose axes have other lengths than in the rest."""
     layout, n, n_folds = state.fits.layout, len(state.models), sum(state.repeats)
     columns = np.array([n + 1 + width for width in layout.widths])
     # By source, or the same everywhere; what is not here all arrays of a record share.
@@ -259,14 +233,10 @@ def _check_shapes(state: HistoryState, arrays: dict[str, Any]) -> None:
         "coded": 4,
         "none": 0,
     }
-    for name, values in arrays.items():
-        # Sparse matrices are checked as a whole.
-        if name.endswith(_OF_SPARSE):
-            continue
+    for name, axes, shape in shapes:
         numbers = re.findall(r"\d+", name)
-        axes = _AXES[re.sub(r"\d+", "*", name.removeprefix("state."))]
-        _expect(len(axes) == values.ndim, name)
-        for axis, length in zip(axes, values.shape, strict=True):
+        _expect(len(axes) == len(shape), name)
+        for axis, length in zip(axes, shape, strict=True):
             key = axis if axis in sizes else (name.rpartition(".")[0], axis)
             size = sizes.setdefault(key, length)
             _expect(length == (size[int(numbers[0])] if np.ndim(size) else size), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -69,11 +69,11 @@ class RowCounts:
         Number of rows.
     """
 
-    models: NDArray[Any]
-    judges: NDArray[Any]
-    kinds: NDArray[np.intp]
-    outcomes: Array
-    counts: NDArray[np.intp]
+    models: Annotated[NDArray[Any], "all_models"]
+    judges: Annotated[NDArray[Any], "all_judges"]
+    kinds: Annotated[NDArray[np.intp], "kinds coded"]
+    outcomes: Annotated[Array, "kinds"]
+    counts: Annotated[NDArray[np.intp], "kinds"]
 
     @classmethod
     def of(cls, sample: Sample) -> RowCounts | None:
@@ -174,23 +174,23 @@ class HistoryState:
     True
     """
 
-    models: NDArray[Any]
-    judges: NDArray[Any]
+    models: Annotated[NDArray[Any], "models"]
+    judges: Annotated[NDArray[Any], "judges"]
     features: tuple[str, ...]
     fits: StoredFits
     repeats: tuple[int, ...]
     learners: tuple[Any, ...]
     items: ItemCovariance | None
-    human_errors: Array
-    unbounded: NDArray[np.bool_]
+    human_errors: Annotated[Array, "models"]
+    unbounded: Annotated[NDArray[np.bool_], "models"]
     sums: FitSums
-    tests: Array
+    tests: Annotated[Array, "judges tests"]
     p_value: float
     treatment: str
     rows: int
     votes: int
-    graded: Array
-    lost: NDArray[Any]
+    graded: Annotated[Array, "judges"]
+    lost: Annotated[NDArray[Any], "lost"]
     fingerprints: tuple[tuple[Any, ...], ...] = ()
     counts: RowCounts | None = None
     unit: float = 1.0

@@ -41,6 +41,7 @@ _ASKS_TURN = {
     "swapped_order if about the columns, or ignored",
     "tie": "may say which rows are ties: tie, or ignored",
 }
+_ASKS_VOTES = "wins_a, wins_b if they count votes; score_a, score_b if the larger wins"
 _ASKS_WHO = "may say who decided: judge, rater, or ignored"
 _ASKS_MODEL = "names the models once more: model_a, model_b, or ignored"
 
@@ -239,14 +240,17 @@ class Columns:
             self.decide("ignored", why, *self.named("shown_first"))
         has_judge = self.layout == "judges" or self.has_judge
         for name in self.free():
-            labels = [label for label in self.few(name) if label]
+            keys = [words.label_key(label) for label in self.few(name) if label]
             is_model = words.is_in_role(words.side_of(name)[0], "model _")
-            if not labels:
-                continue
-            if is_model and all(label.casefold() in self.models for label in labels):
+            if (
+                is_model
+                and keys
+                and all(
+                    label.casefold() in self.models for label in self.few(name) if label
+                )
+            ):
                 self.decide(UNCLEAR, _ASKS_MODEL, name)
-            elif not has_judge and all(words.who_is(words.label_key(one))
-                                       for one in labels):  # fmt: skip
+            elif keys and not has_judge and all(map(words.who_is, keys)):
                 self.decide(UNCLEAR, _ASKS_WHO, name)
         self._find_prompts_and_features()
         self.decide("keep", "a further column", *self.free())
@@ -277,11 +281,9 @@ class Columns:
         if FILE not in self.free():
             return
         filled = self.frame[judge].replace("", None).notna().any(axis=1)
+        self.decide("judge", "the name of the file: no column says who decided", FILE)
         if filled[self.frame[FILE].notna()].all():
             self.decide("ignored", "another column says who decided", FILE)
-        else:
-            why = "the name of the file: no column says who decided"
-            self.decide("judge", why, FILE)
 
     def _find_two_models(self) -> bool:
         """The two columns of models, or one and its opponent."""
@@ -376,9 +378,7 @@ class Columns:
     def _as_anything(self) -> bool:
         """Columns that may hold the outcome, by the number of their values."""
         if self.take("votes_a votes_b"):
-            why = "may count votes (wins_a, wins_b), or the larger number wins "
-            names = self.named("votes_a", "votes_b")
-            self.decide(UNCLEAR, why + "(score_a, score_b)", *names)
+            self.decide(UNCLEAR, _ASKS_VOTES, *self.named("votes_a", "votes_b"))
             return True
         self._find_prompts_and_features()
         names = []

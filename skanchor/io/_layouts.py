@@ -73,16 +73,16 @@ def without_failures(
         raise BattlesError(f"{where}: none of its {len(table)} rows holds a verdict.")
     lost = table[failed]
     models = lost[lost.columns.intersection(["model_a", "model_b", "model"])]
-    labels = {"judge": [*lost["judge"]], "model": [*models.to_numpy().ravel("F")]}
-    counts = [
-        f"by {what} " + ", ".join(f"{one!r} {n}" for one, n in count.most_common(5))
-        for what, count in ((what, Counter(of)) for what, of in labels.items())
-    ]
+    judges, players = Counter(lost["judge"]), Counter(models.to_numpy().ravel("F"))
+    by_judge, by_model = (
+        ", ".join(f"{label!r} {n}" for label, n in count.most_common(5))
+        for count in (judges, players)
+    )
     text = (
         f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left out: "
-        f"{'; '.join(counts)}."
+        f"by judge {by_judge}; by model {by_model}."
     )
-    subject = dict.fromkeys([*labels["judge"], *labels["model"]])
+    subject = dict.fromkeys([*judges, *players])
     warn(DataWarning(text, code="failed-verdicts", subject=subject), stacklevel=5)
     return table[~failed].reset_index(drop=True)
 
@@ -466,7 +466,7 @@ def _retyped(column: pd.Series, name: str) -> pd.Series:
     if column.dtype not in (object, "str"):
         return column
     numbers = numbers_of(column)
-    if numbers is not None or column.dtype == object:
+    if column.dtype == object or numbers is not None:
         return column if numbers is None else numbers
     flags = {"true": True, "false": False, "": None}
     for labels in (column.head(1000), column):

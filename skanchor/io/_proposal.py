@@ -164,10 +164,10 @@ def _decide_numbers(
     is_result = columns.layout == "battles"
     of_standard = is_share and names[0] == "winner" and low >= 0.0 and high <= 1.0
     if scale or tool or of_standard:
-        summary = f"{len(texts)} numbers from {low:g} to {high:g}"
+        numbers = f"{len(texts)} numbers from {low:g} to {high:g}"
         if low < 0.0 or high > 1.0:
             raise BattlesError(
-                f"{columns.table.files}: column {names[0]!r} holds {summary}; write "
+                f"{columns.table.files}: column {names[0]!r} holds {numbers}; write "
                 "numbers from 0 to 1, of which 1 means model_a (the page 'Reshape your "
                 "file' shows how)."
             )
@@ -178,7 +178,7 @@ def _decide_numbers(
             meaning, why = "share", "shares of model_a"
         for text in texts:
             decisions.pop(text, None)
-        decisions[SHARES] = Decision(meaning, f"{summary}: {why}")
+        decisions[SHARES] = Decision(meaning, f"{numbers}: {why}")
         return []
     meanings: dict[str, str] = {}
     if is_result and not is_share:
@@ -216,9 +216,9 @@ def _judges(columns: Columns, human: Iterable[str] | None) -> Decisions:
     """Whether each label of a judge means people or a judge."""
     judge, rows = columns.named("judge"), Counter[str]()
     if columns.layout == "judges":
-        for name in columns.named("verdict") + columns.open_outcomes:
+        judge, verdicts = [], columns.named("verdict") + columns.open_outcomes
+        for name in verdicts:
             rows[name] = int(columns.frame[name].replace("", None).count())
-        judge = []
     for name in judge:
         rows.update(columns.values(name))
     rows.pop("", None)
@@ -231,7 +231,7 @@ def _judges(columns: Columns, human: Iterable[str] | None) -> Decisions:
             )
     files = columns.values(FILE) if FILE in judge else {}
     kinds = columns.kinds(judge[0]) if judge and judge[0] != FILE else {}
-    decisions = {}
+    decisions: Decisions = {}
     for label, n_rows in rows.items():
         if human is not None:
             is_person = any(fnmatchcase(label, pattern) for pattern in patterns)

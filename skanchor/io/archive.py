@@ -112,9 +112,9 @@ def write_archive(
     is_small = sum(values.nbytes for values in arrays.values()) < _SMALL
     save: Any = np.savez_compressed if is_small else np.savez
     save(buffer, **arrays)
-    # A view, since a file with many groups is large.
-    whole = buffer.getbuffer()
-    whole[len(FIRST_LINE) : start] = hashlib.sha256(whole[start:]).digest()
+    # A view, since a file with many groups is large; it must be gone before its buffer.
+    with buffer.getbuffer() as whole, whole[start:] as content:
+        whole[len(FIRST_LINE) : start] = hashlib.sha256(content).digest()
 
     def check() -> None:
         if replaces and checksum_of(path) != replaces:
@@ -122,7 +122,7 @@ def write_archive(
                 errno.EEXIST, "has changed since it was read", os.fspath(path)
             )
 
-    write_atomically(path, whole, overwrite=overwrite, check=check)
+    write_atomically(path, buffer.getvalue(), overwrite=overwrite, check=check)
 
 
 def checksum_of(path: str | os.PathLike[str]) -> bytes:
@@ -174,10 +174,11 @@ def _mistaken(begin: bytes) -> str:
     """Message about a file whose first line is not the expected one."""
     match = re.match(rb"skanchor history, format (\d+)\n", begin)
     if match:
+        is_newer = int(match[1]) > FORMAT
+        who = "a newer skanchor" if is_newer else "skanchor 0.1.0"
+        what = "update skanchor" if is_newer else "fit the history again"
         formats = f"(format {int(match[1])}; this one reads format {FORMAT})"
-        if int(match[1]) > FORMAT:
-            return f"was written by a newer skanchor {formats}: update skanchor."
-        return f"was written by skanchor 0.1.0 {formats}: fit the history again."
+        return f"was written by {who} {formats}: {what}."
     if begin.startswith(b"\x80"):
         return "is a pickle, which can run any code; it is not opened, and no history."
     is_cut = FIRST_LINE.startswith(begin)
@@ -197,16 +198,12 @@ def _read_array(
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError(f"array {name!r} has an unknown format")
-    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     # Others might run code, or be as large as they say.
     if dtype.kind not in _NUMBERS:
         raise ValueError(f"array {name!r} does not hold numbers")
-    start = stream.tell()
-    declared, there = math.prod(shape) * dtype.itemsize, len(content) - start
+    declared, there = math.prod(shape) * dtype.itemsize, len(content) - stream.tell()
     if declared != there:
         raise ValueError(f"array {name!r} declares {declared} bytes, and holds {there}")
-    if not there:
-        return name, np.empty(shape, dtype)
-    # A copy, as the bytes of a file cannot be written to.
-    values = np.frombuffer(content, dtype, offset=start).copy()
-    return name, values.reshape(shape, order="F" if is_fortran else "C")
+    stream.seek(0)
+    return name, np.lib.format.read_array(stream)

@@ -44,7 +44,7 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = True) -> N
 
 def write_atomically(
     path: str | os.PathLike[str],
-    content: str | bytes | memoryview,
+    content: str | bytes,
     *,
     overwrite: bool = True,
     check: Callable[[], None] | None = None,
@@ -56,7 +56,7 @@ def write_atomically(
     path : str or path
         The file. An existing one is replaced when the new one is complete, and does not
         change if writing fails. A link keeps pointing to its file.
-    content : str, bytes or memoryview
+    content : str or bytes
         Content of the file; text is written as UTF-8.
     overwrite : bool, default=True
         Whether a file that exists, or is created in the meantime, may be replaced.
@@ -102,19 +102,10 @@ def write_atomically(
         if check is not None:
             check()
         target = os.path.realpath(path)
-        if overwrite:
-            os.replace(draft, target)
-            return
-        try:
-            # Unlike renaming, a hard link fails where the target exists.
-            os.link(draft, target)
-        except FileExistsError:
-            raise
-        except OSError:
-            # Some file systems have no links. There, of several writers one makes the
-            # file, whose place the draft then takes.
+        if not overwrite:
+            # Of several writers one makes the file, whose place the draft then takes.
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            os.replace(draft, target)
+        os.replace(draft, target)
 
 
 @contextmanager

@@ -254,12 +254,10 @@ def not_determined(ax: Axes, table: pd.DataFrame, rows: Any, digits: int = 2) ->
         note(ax, text, (0.5, row), ("axes fraction", "data"))
 
 
-def note(
-    ax: Axes, text: str, position: Any, coordinates: Any = "axes fraction"
-) -> None:
+def note(ax: Axes, text: str, position: Any, where: Any = "axes fraction") -> None:
     """Write where nothing is drawn why that is so."""
     look: Any = {"ha": "center", "va": "center", "fontsize": 8, "style": "italic"}
-    ax.annotate(text, position, xycoords=coordinates, color="0.4", **look)
+    ax.annotate(text, position, xycoords=where, color="0.4", **look)
 
 
 # ------------------------------------------------------------------------ refusals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,6 @@ from skanchor.evaluation import leave_one_model_out
 from skanchor.pipeline import AnchorPipeline
 from skanchor.plotting import _canvas as canvas
 from skanchor.results.estimators import RankingEstimator
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _COLUMNS = ("true_score", "true_error", "score", "low", "high", "compatible")
 
@@ -137,7 +134,16 @@ class LeftOutDisplay(canvas.Display):
                 **{"ecolor": "0.6", "label": label, "markerfacecolor": color},
             )
         ax.margins(y=0.08)
-        self._add_names(ax, table if len(table) <= MOST_NAMES else table[~good])
+        # Names of the models farthest from the diagonal; away from it there is room.
+        shown = table if len(table) <= MOST_NAMES else table[~good]
+        distance = (shown["score"] - shown["true_score"]).abs()
+        shown = shown.loc[distance.nlargest(MOST_NAMES).index]
+        points = zip(shown["true_score"], shown["score"], strict=True)
+        names = canvas.shorten(shown.index.tolist())
+        for name, (x, y) in zip(names, points, strict=True):
+            side, ha, va = (-1, "right", "bottom") if y > x else (1, "left", "top")
+            look: Any = {"ha": ha, "va": va, "textcoords": "offset points"}
+            ax.annotate(name, (x, y), (6 * side, -5 * side), **look, fontsize=7.5)
         ax.set_xlabel("score by the model's own votes (logits)")
         ax.set_ylabel("score without them (logits)")
         ax.set_title(
@@ -146,19 +152,6 @@ class LeftOutDisplay(canvas.Display):
         )
         ax.legend(loc="lower right")
         return ax
-
-    def _add_names(self, ax: Axes, table: pd.DataFrame) -> None:
-        """Write the names of the `MOST_NAMES` models farthest from the diagonal."""
-        distance = (table["score"] - table["true_score"]).abs()
-        shown = table.loc[distance.nlargest(MOST_NAMES).index]
-        names = canvas.shorten(shown.index.tolist())
-        points = shown[["true_score", "score"]].to_numpy(dtype=float)
-        for name, (x, y) in zip(names, points, strict=True):
-            # Away from the diagonal there is room.
-            side, ha, va = (-1, "right", "bottom") if y > x else (1, "left", "top")
-            look: Any = {"ha": ha, "va": va, "fontsize": 7.5}
-            offset: Any = {"xytext": (6 * side, -5 * side), "xycoords": "data"}
-            ax.annotate(name, (x, y), **offset, textcoords="offset points", **look)
 
 
 @dataclass(eq=False, repr=False)

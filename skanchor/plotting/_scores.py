@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
 from skanchor.plotting import _canvas as canvas
-from skanchor.reports.tables import rank_sets
 from skanchor.results import RankingResult, Scale, strongest_first
 from skanchor.results.adjustment import is_significant
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Win probabilities marked on the upper axis, where it is narrow and where it is wide.
 _FINE, _COARSE = (0.2, 0.35, 0.5, 0.65, 0.8), (0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
@@ -106,9 +102,11 @@ class LeaderboardDisplay(canvas.Display):
         canvas.not_determined(ax, board, ~has_error, self.scale.digits)
         canvas.name_axis(ax, board.index.tolist(), is_new)
         # Rank sets stand on the right.
+        ends = zip(board["rank_low"], board["rank_high"], strict=True)
+        sets = [f"{low}" if low == high else f"{low}–{high}" for low, high in ends]
         right = ax.secondary_yaxis("right")
         size = ax.get_yticklabels()[0].get_fontsize()
-        right.set_yticks(ax.get_yticks(), rank_sets(board), fontsize=size)
+        right.set_yticks(ax.get_yticks(), sets, fontsize=size)
         right.tick_params(length=0)
         right.spines["right"].set_visible(False)
         right.set_ylabel(f"rank set (joint, {self._level})", fontsize=8)
@@ -200,14 +198,9 @@ class ContrastDisplay(canvas.Display):
             The display, drawn.
         """
         scores = canvas.require(result, RankingResult).scores
-        if scores.empty:
-            raise ValueError("There is no new model to compare with the others.")
-        if model is None:
-            model = scores.idxmax()
-        if model not in scores.index:
-            raise ValueError(
-                f"{model!r} is no new model; they are {scores.index[:10].tolist()}."
-            )
+        names = scores.nlargest(1).index.tolist() if model is None else [model]
+        canvas.check_named("new model", names, scores.index.tolist())
+        [model] = names
         Scale.of(scale)  # raises if the name is unknown, before any computation
         contrasts: Any = result.contrasts(level).xs(model, level="model")
         table = strongest_first(contrasts)
@@ -236,24 +229,19 @@ class ContrastDisplay(canvas.Display):
         (name,) = canvas.shorten([self.model])
         unit = "logits" if per == 1.0 else "Elo points"
         ax.set_xlabel(f"{name} minus the other\n({unit}, with {self._level} intervals)")
-        self._add_chances(ax, per)
-        # The strongest opponents are on top, where differences are small or negative,
-        # so the upper right corner is free.
-        ax.legend(loc="upper right")
-        return ax
-
-    def _add_chances(self, ax: Axes, per: float) -> None:
-        """Add an upper axis with the win probability, expit(difference in logits)."""
-        # Both directions. The inverse is clipped: 0 and 1 would be infinite logits.
-        top = ax.secondary_xaxis(
-            "top",
-            functions=(
-                lambda x: expit(np.asarray(x) / per),
-                lambda p: per * logit(np.clip(p, 1e-12, 1.0 - 1e-12)),
-            ),
+        # An upper axis with the win probability, expit(difference in logits), in both
+        # directions. The inverse is clipped: 0 and 1 would be infinite logits.
+        directions = (
+            lambda x: expit(np.asarray(x) / per),
+            lambda p: per * logit(np.clip(p, 1e-12, 1.0 - 1e-12)),
         )
+        top = ax.secondary_xaxis("top", functions=directions)
         low, high = np.array(ax.get_xlim()) / per
         chances = _FINE if high - low < 4.0 else _COARSE
         shown = [chance for chance in chances if low <= logit(chance) <= high]
         top.set_xticks(shown, [f"{100 * p:g} %" for p in shown], fontsize=8)
         top.set_xlabel("chance that people prefer it")
+        # The strongest opponents are on top, where differences are small or negative,
+        # so the upper right corner is free.
+        ax.legend(loc="upper right")
+        return ax

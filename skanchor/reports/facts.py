@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import platform
 from collections.abc import Sequence
@@ -78,12 +77,42 @@ class Facts:
                 "has its scores and ranks."
             )
         self.fitted, self.result, self.level = fitted, result, level
-        self.pipeline = fitted if isinstance(fitted, AnchorPipeline) else None
-        # Models that a stored history has placed come with its item effects.
-        self.is_placed = not hasattr(fitted, "fit") and hasattr(fitted, "item_effects_")
         self.earlier, self.command, self.layout = tuple(earlier), command, layout
         self.scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
         self.method = type(fitted).__name__
+        self.diagnostics: Any = getattr(result, "diagnostics", None)
+        self.check: Any = getattr(self.diagnostics, "check", None)
+        self.pipeline = fitted if isinstance(fitted, AnchorPipeline) else None
+        # Models that a stored history has placed come with its item effects.
+        self.is_placed = not hasattr(fitted, "fit") and hasattr(fitted, "item_effects_")
+        self._describe_run()
+
+    def _describe_run(self) -> None:
+        """Store what was done: rows, inputs, judges, and the item effects.
+
+        ``rows`` are ``human`` votes, verdicts, and ``unused`` ones; ``judges`` are what
+        the rows say of each judge, empty where it is not known; ``item_effects`` says
+        whether intervals allow for them, why, and the p-value of the test.
+        """
+        judges, n_groups = pd.DataFrame(), None
+        # A row is counted for both of its models.
+        numbers = {"human": self.result.n_human, "judge": self.result.n_judge}
+        self.rows = {name: int(n.sum()) // 2 for name, n in numbers.items()}
+        decided: tuple[Any, ...] | None = None
+        self.input_hash: str | None = None  # SHA-256 of the rows that were read
+        if self.pipeline is not None:
+            sample, inference = self.pipeline._distinct_sample, self.pipeline._inference
+            self.rows, n_groups = _rows_of(sample), sample.n_groups
+            judges, choice = self.pipeline.summary(), inference.choice
+            decided = choice.item_effects, choice.reason, choice.p_value
+            self.input_hash = inference.cells.rows.digest
+        elif self.is_placed:
+            judges = self.diagnostics.judges
+            decided = self.fitted.item_effects_, "as the history was fitted", math.nan
+        self.inputs = {**asdict(self.result.inputs), "n_groups": n_groups}
+        self.judges = judges.rename_axis("judge")
+        names = ("reported", "reason", "p_value")
+        self.item_effects = decided and dict(zip(names, decided, strict=True))
 
     # ------------------------------------------------------------------- the ranking
     @cached_property
@@ -142,62 +171,14 @@ class Facts:
         return self._closed_form("benchmarks")
 
     def _closed_form(self, name: str, **settings: Any) -> pd.DataFrame | None:
-        """What a method of the fit returns; None where it has none, or refuses."""
-        source = self.fitted if hasattr(self.fitted, name) else self.result
+        """What a method of the result returns; None where it has none, or refuses."""
         try:
-            return getattr(source, name)(**settings) if hasattr(source, name) else None
+            answer: Any = getattr(self.result, name, lambda **_: None)(**settings)
         except BattlesError:
             return None
-
-    @property
-    def diagnostics(self) -> Any:
-        """Diagnostics of the fit; None for methods without."""
-        return getattr(self.result, "diagnostics", None)
-
-    @property
-    def check(self) -> Any:
-        """The tests of the intervals, where they were made."""
-        return getattr(self.diagnostics, "check", None)
+        return answer
 
     # --------------------------------------------------------------- what was done
-    @cached_property
-    def rows(self) -> dict[str, int]:
-        """Rows used: ``human`` votes and verdicts, and the ``unused`` ones."""
-        if self.pipeline is None:
-            # A row is counted for both of its models.
-            human, judge = self.result.n_human.sum(), self.result.n_judge.sum()
-            return {"human": int(human) // 2, "judge": int(judge) // 2}
-        return _rows_of(self.pipeline._distinct_sample)
-
-    @cached_property
-    def inputs(self) -> dict[str, Any]:
-        """Features, groups, weights, ties and contexts of the table."""
-        pipeline = self.pipeline
-        n_groups = None if pipeline is None else pipeline._distinct_sample.n_groups
-        return {**asdict(self.result.inputs), "n_groups": n_groups}
-
-    @cached_property
-    def judges(self) -> pd.DataFrame:
-        """What the rows say of each judge; empty where it is not known."""
-        table = pd.DataFrame()
-        if self.pipeline is not None:
-            table = self.pipeline.summary()
-        elif self.is_placed:
-            table = self.diagnostics.judges
-        return table.rename_axis("judge")
-
-    @cached_property
-    def item_effects(self) -> dict[str, Any] | None:
-        """Whether intervals allow for item effects, why, and the test's p-value."""
-        if self.is_placed:
-            reported, reason = self.fitted.item_effects_, "as the history was fitted"
-            return {"reported": reported, "reason": reason, "p_value": math.nan}
-        if self.pipeline is None:
-            return None
-        choice = self.pipeline._inference.choice
-        decided = {"reported": choice.item_effects, "reason": choice.reason}
-        return {**decided, "p_value": choice.p_value}
-
     @cached_property
     def warnings(self) -> list[Warning]:
         """Distinct warnings, and one for each threshold of the diagnostics crossed."""
@@ -230,24 +211,15 @@ class Facts:
     @cached_property
     def changed_settings(self) -> dict[str, Any]:
         """Settings that are not the defaults."""
-        parameters = inspect.signature(type(self.fitted)).parameters
-        return {
-            name: value
-            for name, value in self.settings.items()
-            if value != _plain(parameters[name].default)
-        }
+        defaults = type(self.fitted)().get_params(deep=False)
+        settings = self.settings.items()
+        return {name: x for name, x in settings if x != _plain(defaults[name])}
 
     @cached_property
     def versions(self) -> dict[str, str]:
         """Versions of Python and of the packages that may change a number."""
         python = {"python": platform.python_version()}
         return python | {name: version(name) for name in PACKAGES}
-
-    @property
-    def input_hash(self) -> str | None:
-        """SHA-256 of the rows that were read."""
-        pipeline = self.pipeline
-        return None if pipeline is None else pipeline._inference.cells.rows.digest
 
 
 def overview(

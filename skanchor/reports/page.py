@@ -115,18 +115,15 @@ def render_page(facts: Facts) -> str:
         lines["check"] = [(check["verdict"], check["advice"])]
         lines["check"] += [(line, "") for line in check["findings"]]
     lines["settings"] = [(line, "") for line in run.lines(facts).splitlines() if line]
-    page: str = (
-        environment()
-        .get_template("report.html")
-        .render(
-            facts=facts,
-            answer=answer(facts),
-            lines=lines,
-            tables=tables_of(facts),
-            drawings=_drawings(facts),
-            script=script,
-            script_hash=base64.b64encode(digest).decode(),
-        )
+    template = environment().get_template("report.html")
+    page: str = template.render(
+        facts=facts,
+        answer=answer(facts),
+        lines=lines,
+        tables=tables_of(facts),
+        drawings=_drawings(facts),
+        script=script,
+        script_hash=base64.b64encode(digest).decode(),
     )
     return page
 

@@ -25,7 +25,7 @@ PROSE = 79
 
 _TEMPLATES = ("rank", "inspect", "history")  # of their own; others share one
 _OF_FACTS = (
-    *("method", "level", "models", "best", "contrasts", "favours", "rows", "inputs"),
+    *("method", "level", "models", "best", "contrasts", "rows", "inputs"),
     *("judges", "item_effects", "warnings", "settings", "versions", "input_hash"),
 )
 
@@ -79,18 +79,13 @@ class Readout:
         -------
         str
         """
-        template = self.kind if self.kind in _TEMPLATES else "readout"
-        text: str = (
-            environment()
-            .get_template(f"{template}.txt")
-            .render(
-                kind=self.kind,
-                lines=self.lines,
-                tables=self.tables,
-                table=lambda one: one.to_text(width, coloured),
-                width=min(width or PROSE, PROSE),
-                **self.values,
-            )
+        name = self.kind if self.kind in _TEMPLATES else "readout"
+        template = environment().get_template(f"{name}.txt")
+        text: str = template.render(
+            {"kind": self.kind, "lines": self.lines, "tables": self.tables},
+            table=lambda one: one.to_text(width, coloured),
+            width=min(width or PROSE, PROSE),
+            **self.values,
         )
         return text.strip("\n") + "\n"
 
@@ -155,6 +150,8 @@ def record_of(facts: Facts) -> dict[str, Any]:
             "scale": {**asdict(facts.scale), "per_logit": facts.scale.per_logit},
             "answer": answer(facts),
             "rank_sets": result.rank_sets(facts.level).rename_axis("model"),
+            # A table that a method does not have is an empty list.
+            "favours": [] if facts.favours is None else facts.favours,
             "variance": variance,
             "undetermined": result.models[~result.determined].tolist(),
             "benchmarks": benchmarks_json(facts.benchmarks),
@@ -162,8 +159,7 @@ def record_of(facts: Facts) -> dict[str, Any]:
             "check": None if facts.check is None else check_record(facts.check),
         }
     )
-    # A table that a method does not have is an empty list.
-    return plain | {"favours": plain["favours"] or []}
+    return plain
 
 
 def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:

@@ -66,7 +66,6 @@ def environment() -> Environment:
         "chance": _chance,
         "joined": joined,
         "label": label,
-        "labels": lambda names: [label(name) for name in names],
         "ordinal": _ordinal,
         "p": lambda p: "p < 0.001" if p < 0.001 else f"p = {p:.2g}",
         "percent": percent,

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 
 import skanchor
 from skanchor import AnchorPipeline
-from skanchor._cli.left_out import NEEDING_MORE
+from skanchor._cli.answers import NEEDING_MORE
 from skanchor._cli.parser import described
 from skanchor._cli.streams import print_result
 from skanchor.baselines import BASELINES
