@@ -26,6 +26,7 @@ __all__ = [
     "LearnerError",
     "SeparationWarning",
     "SkanchorWarning",
+    "SlowWarning",
     "WeakJudgeWarning",
 ]
 
@@ -98,6 +99,10 @@ class CountWarning(DataWarning):
 
 class DiagnosticWarning(SkanchorWarning):
     """A diagnostic crosses its threshold, so an interval may be too short."""
+
+
+class SlowWarning(SkanchorWarning):
+    """What was asked for will take minutes; it is issued before the work begins."""
 
 
 class SeparationWarning(SkanchorWarning):

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from skanchor.exceptions import DataWarning, SkanchorWarning, locate
 
-__all__ = ["WarningLog", "warn"]
+__all__ = ["WarningLog", "warn", "warn_at_once"]
 
 MANY_ALIKE = 10
 """Warnings of one kind, beyond which the first five stand for the others."""
@@ -163,6 +163,24 @@ def unheard(*kinds: type[Warning]) -> Iterator[None]:
 def is_heard(kind: type[Warning]) -> bool:
     """Whether warnings of a kind are not left out by :func:`unheard`."""
     return not issubclass(kind, _unheard.get())
+
+
+def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:
+    """Issue a warning at once, even if a log is open; used before long work.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skanchor.exceptions import SlowWarning
+    >>> from skanchor.warning_log import WarningLog, warn_at_once
+    >>> with warnings.catch_warnings(record=True) as caught, WarningLog() as log:
+    ...     warnings.simplefilter("always")
+    ...     warn_at_once(SlowWarning("This will take about five minutes."))
+    ...
+    >>> len(caught), len(log.warnings)
+    (1, 0)
+    """
+    warnings.warn(warning, stacklevel=stacklevel)
 
 
 def warn_of_parts(

@@ -6,8 +6,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from skanchor._model import newton
+
+# Threads that share two cores with other workers wait longer than they work.
+threadpool_limits(1, user_api="blas")
 
 # The same examples in every run: what is drawn anew belongs into the fuzzing.
 settings.register_profile("fixed", derandomize=True, deadline=None)

@@ -231,13 +231,6 @@ def test_bare_arrays_follow_label_order(labels, won):
     assert set(btl.predict(X)) <= set(labels)
 
 
-@pytest.mark.filterwarnings("ignore:.*itself are ignored")
-def test_votes_of_models_on_themselves_alone_are_refused():
-    X = pd.DataFrame({"model_a": ["m0", "m1"], "model_b": ["m0", "m1"]})
-    with pytest.raises(BattlesError, match="No human row"):
-        BTLRegressor().fit(X, [1, 0])
-
-
 def test_few_steps_are_reported():
     X = pd.DataFrame({"model_a": ["x", "y", "z"], "model_b": ["y", "z", "x"]})
     X, y = pd.concat([X] * 3, ignore_index=True), [1, 1, 0, 1, 0, 1, 1, 1, 1]

@@ -81,7 +81,7 @@ def modules_that(file):
 
 def test_no_circle_of_imports():
     graph = {name: set(modules_that(file)) for name, file in MODULES.items()}
-    assert sum(map(len, graph.values())) > 1000
+    assert sum(map(len, graph.values())) > 800
     TopologicalSorter(graph).prepare()
 
 

@@ -176,15 +176,6 @@ def test_any_learner_serves(table, learner):
 
 
 # -------------------------------------------------------------------------- bad input
-def test_features_missing_on_votes_are_refused(table):
-    data, y, _ = table
-    X = data.X.copy()
-    X.loc[X["judge"] == "human", "x2_a"] = np.nan
-    AnchorPipeline(cv=2).fit(X, y)
-    with pytest.raises(BattlesError, match=r"'x2' contains NaN in human rows"):
-        pipeline(cv=2).fit(X, y)
-
-
 def test_a_history_is_not_kept_with_style(table):
     data, y, _ = table
     history = AnchorHistory(pipeline(item_effects=None))

@@ -43,7 +43,8 @@ def rejects(p, null, alpha):
         # What is above the bound may be any number above it.
         return np.where(null[rows] <= largest, null[rows], 1.0)
 
-    return romano_wolf_rejects(np.asarray(p), null_p, null.shape[1], alpha)
+    is_undrawn = np.zeros(len(p), dtype=bool)
+    return romano_wolf_rejects(np.asarray(p), null_p, null.shape[1], alpha, is_undrawn)
 
 
 def literal_adjust(p, null):

@@ -6,16 +6,18 @@ from numpy.testing import assert_allclose
 from tables import liked, quiet, warnings_of
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.item_effects import choose_item_effects, read_prior
 from skanchor._crossfit.item_test import ItemTest, ScoreTest
 from skanchor._crossfit.stages import Stages, fit_stages
 from skanchor._model import item_effects
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports.facts import Facts
 from skanchor.reports.readout import ranking
 from skanchor.simulation import simulate_battles
+from skanchor.warning_log import WarningLog
 
 
 @pytest.mark.parametrize("item_effects", ["no", 0.1, np.eye(2)])
@@ -118,6 +120,17 @@ def test_too_many_item_effects_are_refused_with_what_helps(monkeypatch):
         assert choose_item_effects(requested, sample.X, test).item_effects == "none"
     monkeypatch.setattr(item_effects, "MOST_EFFECTS", n_effects)
     assert choose_item_effects("auto", sample.X, ALARMED).item_effects == "random"
+
+
+def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
+    sample, _ = plugged()
+    n_judges, n_models = len(sample.X.judges), len(sample.X.models)
+    monkeypatch.setattr(treatments, "SECONDS", 150.0 / (n_judges * n_models) ** 3)
+    # Not only once a fit has succeeded, as other warnings.
+    with WarningLog() as log, pytest.warns(SlowWarning, match="takes about 2 minutes"):
+        choose_item_effects("random", sample.X, CALM)
+    assert not log.warnings
+    assert choose_item_effects(None, sample.X, CALM).item_effects == "none"
 
 
 @pytest.mark.parametrize("wrong", [0.3, (0.3,), (0.0, 2), (0.3, -1), ("a", 2), None])

@@ -70,16 +70,6 @@ def test_the_unit_of_all_weights_is_nothing(name, table):
     assert_unitless(anchor, X, y, weight)
 
 
-@pytest.mark.parametrize("item_effects", [None, "random"])
-def test_nor_is_it_in_cells_or_with_groups(item_effects, table):
-    X, y, weight, groups = table
-    anchor = AnchorPipeline(cv=2, random_state=0, item_effects=item_effects)
-    assert_unitless(anchor, X, y, weight, groups)
-    bare = X[["model_a", "model_b", "judge"]]
-    few = np.round(2 * weight) / 2
-    assert_unitless(anchor, bare, y, few)
-
-
 # These add games to those of the rows, so that their weights are numbers of games.
 COUNTING = {"LogisticJudge"}
 

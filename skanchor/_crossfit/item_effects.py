@@ -22,11 +22,15 @@ from skanchor._model.item_effects import (
     check_number,
 )
 from skanchor._typing import Array
-from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
-from skanchor.warning_log import warn
+from skanchor.exceptions import ConvergenceWarning, SkanchorWarning, SlowWarning
+from skanchor.warning_log import warn, warn_at_once
 
 FEWEST_FREE = 2.0
 """Models' worth of deviations below which features have taken too many."""
+
+SECONDS, MINUTE = 93.0 / 2_000.0**3, 60.0
+"""Seconds that item effects take, by the cube of their number, on one core of 2026 and
+with ten folds; and from how many seconds on a user is told beforehand."""
 
 DETECTED = 0.2
 """P-value below which item effects enter."""
@@ -81,7 +85,7 @@ def choose_item_effects(
     test: ItemTest,
     prior: ItemPrior = ITEM_PRIOR,
 ) -> ItemChoice:
-    """Decide whether item effects enter a fit.
+    """Decide whether item effects enter a fit; warn if they take long.
 
     Parameters
     ----------
@@ -117,12 +121,30 @@ def choose_item_effects(
     enter, reason = next((enter, why) for holds, enter, why in cases if holds)
     if enter:
         check_number(n_judges, len(X.models))
+        _warn_of_time(n_judges, len(X.models))
     if enter and are_few:
         reason += (
             f", and their size rests on a prior of {size} with {prior.df:g} degrees of "
             "freedom"
         )
     return ItemChoice("random" if enter else "none", reason, test.p_value, prior)
+
+
+def _warn_of_time(n_judges: int, n_models: int) -> None:
+    """Warn beforehand of item effects that take more than a minute."""
+    n_effects = n_judges * n_models
+    seconds = SECONDS * n_effects**3
+    if seconds > MINUTE:
+        warn_at_once(
+            SlowWarning(
+                f"{n_judges:,} judges and {n_models:,} models have {n_effects:,} item "
+                f"effects, whose fit takes about {max(seconds / 60.0, 1.0):.0f} "
+                "minutes. Fewer judges or models take less, with the cube of their "
+                "number.",
+                code="slow-item-effects",
+            ),
+            stacklevel=4,
+        )
 
 
 def count_historical(X: Comparisons) -> int:

@@ -104,11 +104,24 @@ def diagnose(
     X, old, solution = sample.X, ~sample.X.is_new, chain.debiaser.solution_
     scores, errors, df = result.moments
     plug_in = np.median(result.plug_in, axis=0)
+    judge_errors = solution.sensitivity_errors
+    # A sensitivity of minus zero is zero.
+    slopes = solution.fit.x[solution.layout.sensitivities][1:] + 0.0
+    features = historical_features(sample) if sums.features is None else sums.features
+    overlap = feature_overlap(sample, features)
     # A score that is certain, or known to no row, has no such shares.
     with np.errstate(divide="ignore", invalid="ignore"):
-        judges = check.judges.assign(**_by_judge(sample, sums, solution))
+        of_judges, of_models = _residual_shares(sums, solution)
+        judges = check.judges.assign(
+            sensitivity_error=judge_errors,
+            # A sensitivity of minus zero is zero.
+            sensitivity_z=np.where(judge_errors > 0, slopes / judge_errors, np.nan)
+            + 0.0,
+            residual_share=of_judges,
+            **dict(zip(OF_OVERLAP, overlap.T, strict=True)),
+        )
         models = {
-            "residual_share": _residual_share(sums, solution),
+            "residual_share": of_models,
             "largest_influence": (largest / errors) ** 2,
             "correction_z": (scores - plug_in) / errors,
             "outside_scores": _outside(X, scores),
@@ -140,35 +153,20 @@ def diagnose(
     )
 
 
-def _by_judge(sample: Sample, sums: FitSums, solution: Information) -> dict[str, Array]:
-    """How well each judge tells models apart, and whether arrivals are like history."""
-    fit, n, errors = solution.fit, solution.layout.n_items, solution.sensitivity_errors
-    shares = np.full(len(errors), np.nan)
-    for source, every in enumerate(sums.all[1:], start=1):
-        total = fit.scores @ every.gram[:n, :n] @ fit.scores
-        is_certain = every.gram.diagonal()[:n].sum() < CERTAIN * sums.rows[source].sum()
-        if source in solution.grams and not is_certain:
-            left = fit.scores @ solution.beside_span(source)[:n, :n] @ fit.scores
-            shares[source - 1] = left / total if total > 0 else 0.0
-    slopes = fit.x[solution.layout.sensitivities][1:]
-    features = historical_features(sample) if sums.features is None else sums.features
-    overlap = zip(OF_OVERLAP, feature_overlap(sample, features).T, strict=True)
-    return {
-        "sensitivity_error": errors,
-        "sensitivity_z": np.where(errors > 0, slopes / errors, np.nan) + 0.0,
-        "residual_share": shares,
-        **dict(overlap),
-    }
-
-
-def _residual_share(sums: FitSums, solution: Information) -> Array:
-    """Share of what rows say of each model that biases cannot imitate."""
-    n, (total, left) = len(sums.verdicts), np.zeros((2, len(sums.verdicts)))
-    for source, slope in enumerate(solution.fit.x[solution.layout.sensitivities]):
-        if source in solution.grams:
-            total += slope**2 * sums.all[source].gram.diagonal()[:n]
-            left += slope**2 * solution.beside_span(source).diagonal()[:n]
-    return left / total
+def _residual_shares(sums: FitSums, solution: Information) -> tuple[Array, Array]:
+    """Shares of what rows say of sensitivities and models that no bias can imitate."""
+    scores, n = solution.fit.scores, solution.layout.n_items
+    slopes = solution.fit.x[solution.layout.sensitivities]
+    every, by_source = sums.all, np.full(len(slopes), np.nan)
+    by_model = np.zeros((2, n))
+    for source in sorted(solution.grams):
+        pair = every[source].gram[:n, :n], solution.beside_span(source)[:n, :n]
+        traces = [matrix.diagonal() for matrix in pair]
+        by_model += slopes[source] ** 2 * np.array(traces)
+        total, left = (scores @ matrix @ scores for matrix in pair)
+        if traces[0].sum() >= CERTAIN * sums.rows[source].sum():
+            by_source[source] = left / total if total > 0 else 0.0
+    return by_source[1:], by_model[1] / by_model[0]
 
 
 def _outside(X: Comparisons, scores: Array) -> Array:

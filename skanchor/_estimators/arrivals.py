@@ -167,27 +167,26 @@ class ArrivalScorer(ComparisonEstimator):
 
 def _laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
     """Parameters that the rows carry, and the rows of new models, by source."""
-    X, scores = sample.X, sample.X.learned_scores()
-    if X.sensitivities is None and (X.judge >= 0).any():
+    X, slopes = sample.X, sample.X.sensitivities
+    if slopes is None and (X.judge >= 0).any():
         raise BattlesError(
             "These comparisons carry no sensitivities; transform them with a "
             "fitted JudgeCalibrator first."
         )
-    slopes = np.zeros(len(X.judges)) if X.sensitivities is None else X.sensitivities
+    slopes = np.zeros(len(X.judges)) if slopes is None else slopes
     # An unknown judge has no sensitivity, and its rows are not read.
     used = X.involves_new & sample.counts
     used &= np.append(np.isfinite(slopes), [False, True])[X.judge]
-    if not X.features_complete:
-        X = usable_features(X, used & ~X.is_human)
-    lost = ~X.is_new & ~np.isfinite(scores)
-    is_lost = used & (lost[X.left] | lost[X.right])
-    if is_lost.any():
-        names = X.models[lost & (X.appearances(is_lost) > 0)].tolist()
+    X = usable_features(X, used & ~X.is_human).with_columns(
+        scores=np.where(X.is_new, 0.0, X.learned_scores()),
+        sensitivities=np.nan_to_num(slopes),
+        deviations=None,
+    )
+    lost = X[used & ~np.isfinite(X.score_differences)]
+    if len(lost):
         raise BattlesError(
-            f"New models meet opponents without a score: {names[:5]} "
-            f"({is_lost.sum()} rows)."
+            f"New models meet opponents without a score: {lost.unscored_models()[:5]} "
+            f"({len(lost)} rows)."
         )
-    scores, slopes = np.where(X.is_new, 0.0, scores), np.nan_to_num(slopes)
-    X = X.with_columns(scores=scores, sensitivities=slopes, deviations=None)
     rows = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
     return carried(X), source_rows(rows)

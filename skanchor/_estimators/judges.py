@@ -195,7 +195,9 @@ class JudgeCalibrator(ComparisonEstimator):
             times = sample.multiplicity[at]
             if start is None and not self.position_effect:
                 # What is left out is looked at once, on all rows.
-                _check_favour(judge, one, rows, history, times, len(X.judges))
+                favour = favour_of_a_side(one, rows, history.order, times)
+                if favour[1] < FAVOUR / len(X.judges) and shows_both_orders(history):
+                    _warn_of_favour(judge, *favour)
             _warn_of_fit(judge, one, rows, times)
         if len(X.judges) and not biases:
             raise BattlesError(
@@ -443,26 +445,15 @@ def _separating(learner: Any, rows: TrainingRows, times: Array) -> str:
     )
 
 
-def _check_favour(
-    judge: Any,
-    learner: Any,
-    rows: TrainingRows,
-    history: JudgeRows,
-    times: Array,
-    n_judges: int,
-) -> None:
+def _warn_of_favour(judge: Any, effect: float, p: float) -> None:
     """Warn of a position effect that is left out, and that the rows show."""
-    effect, p = favour_of_a_side(learner, rows, history.order, times)
-    if p < FAVOUR / n_judges and shows_both_orders(history):
-        side = "first" if effect > 0 else "second"
-        text = (
-            f"Judge {judge!r} favours the side shown {side} by about "
-            f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out. Set "
-            "position_effect to auto. If the columns are not in display order, "
-            "add 'shown_first'."
-        )
-        code = "position-effect-left-out"
-        warn_of_data(code, [judge], text, DiagnosticWarning)
+    side = "first" if effect > 0 else "second"
+    text = (
+        f"Judge {judge!r} favours the side shown {side} by about {abs(effect):.2g} "
+        f"logits (p = {p:.1g}), which is left out. Set position_effect to auto. If the "
+        "columns are not in display order, add 'shown_first'."
+    )
+    warn_of_data("position-effect-left-out", [judge], text, DiagnosticWarning)
 
 
 def favour_of_a_side(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -176,8 +176,8 @@ class RieszDebiaser(ComparisonEstimator):
                 weight = old if old.any() else of_rows
                 if not is_people:
                     one.fit_span(cut.pairs, weight)
-                ridge = one.ridge(cut.pairs, weight)
-                functions.append(WeightFunctions(one, ridge, float(old.sum())))
+                ridge = old.sum() * one.ridge(cut.pairs, weight)
+                functions.append(WeightFunctions(one, ridge))
                 continue
             if is_people:
                 one = for_riesz_weights(one)
@@ -344,9 +344,7 @@ class WeightFunctions:
         With its feature map, where it has a span; unfitted where it has none; None
         where there are no features.
     ridge : ndarray of shape (n_span,)
-        Ridge penalty of the span, beside the mean curvature.
-    total : float
-        Summed curvature of the historical rows.
+        Ridge penalty of the span, beside the summed curvature of historical rows.
     inner : tuple of learners
         A learner without a span, fitted to the columns on the inner folds.
     fold : ndarray of shape (n_rows,)
@@ -357,7 +355,6 @@ class WeightFunctions:
 
     learner: Any = None
     ridge: Array = field(default_factory=lambda: np.zeros(0))
-    total: float = 0.0
     inner: tuple[Any, ...] = ()
     fold: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
@@ -440,10 +437,9 @@ class Weighing:
         """
         usable = np.isfinite(sample.X.logits())
         sample = sample.weighted(np.where(usable, sample.weight, 0.0))
-        parts, of_source = source_rows(sample, self._spans(sample)), self.functions
         return [
-            of_source[part.source].less_projections(part, sample.X, is_training)
-            for part in parts
+            self.functions[part.source].less_projections(part, sample.X, is_training)
+            for part in source_rows(sample, self._spans(sample))
         ]
 
     def _spans(self, sample: Sample) -> Iterator[LastStage]:
@@ -461,17 +457,12 @@ class Weighing:
         """Number of columns of each source."""
         return tuple(len(one.ridge) for one in self.functions)
 
-    def prior(self, fit: Fit, totals: Mapping[int, float] | None = None) -> Array:
-        """Precision that enters the weights: of item effects, and ridges of spans.
-
-        ``totals`` is the summed curvature of the historical rows of each source, if
-        they are other ones than those that the columns were chosen by.
-        """
-        layout = fit.layout
-        ridge, at = np.zeros(layout.size), layout.item_effects
+    def prior(self, fit: Fit) -> Array:
+        """Precision that enters the weights: of item effects, and ridges of spans."""
+        layout, at = fit.layout, fit.layout.item_effects
+        prior = np.zeros((layout.size, layout.size))
         for source, one in enumerate(self.functions):
-            total = one.total if totals is None else totals.get(source, 0.0)
-            ridge[layout.span(source)] = total * one.ridge
-        prior = np.diag(ridge)
+            span = layout.span(source)
+            prior[span, span] = np.diag(one.ridge)
         prior[at, at] = fit.precision[at, at]
         return prior

@@ -93,9 +93,8 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     anchor = AnchorPipeline().set_params(
         **{name: tuple(v) if isinstance(v, list) else v for name, v in settings}
     )
-    shapes: list[Shape] = []
     header = content.header["state"]
-    state = _unpacked(HistoryState, header, "state", content.arrays, shapes)
+    state, shapes = _unpacked(HistoryState, header, "state", content.arrays)
     _check(state)
     _check_shapes(state, shapes)
     learners: list[Any] = [None] * len(state.judges)
@@ -134,62 +133,55 @@ def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 _hints = lru_cache(partial(get_type_hints, include_extras=True))
+_ARRAYS = np.ndarray, NDArray
 
 Shape = tuple[str, list[str], tuple[int, ...]]
 """Name of an array, the names of its axes, and their lengths."""
 
 
 def _unpacked(
-    kind: Any,
-    content: Any,
-    name: str,
-    arrays: Mapping[str, NDArray[Any]],
-    shapes: list[Shape],
-) -> Any:
-    """The value of a declared kind that :func:`_packed` has packed.
+    kind: Any, content: Any, name: str, arrays: Mapping[str, NDArray[Any]]
+) -> tuple[Any, list[Shape]]:
+    """The value of a declared kind that :func:`_packed` has packed, and its arrays."""
+    shapes: list[Shape] = []
 
-    The shapes of its arrays are added to the others.
-    """
-    made, args = get_origin(kind) or kind, get_args(kind)
+    def read(kind: Any, content: Any, name: str) -> Any:
+        made, args = get_origin(kind) or kind, get_args(kind)
+        if made is Annotated:
+            value = read(args[0], content, name)
+            shapes.append((name, args[1].split(), value.shape))
+            return value
+        if made in (Union, UnionType):
+            return None if content is None else read(args[0], content, name)
+        if is_dataclass(made):
+            hints, parts = _hints(kind), content.items()
+            return kind(**{k: read(hints[k], one, f"{name}.{k}") for k, one in parts})
+        if made is tuple:
+            _expect(isinstance(content, list), name)
+            parts = enumerate(content)
+            return tuple(read(args[0], one, f"{name}.{k}") for k, one in parts)
+        if made is csr_array:
+            entries = [arrays[f"{name}.{key}"] for key in _OF_SPARSE]
+            _expect([one.dtype.kind for one in entries] == ["f", "i", "i"], name)
+            matrix = csr_array(tuple(entries), shape=tuple(content["shape"]))
+            # A file may come from anybody, and products do not check the indices.
+            matrix.check_format(full_check=True)
+            return matrix
+        if made in _ARRAYS:
+            # Since numpy 2.5 ``NDArray`` is an alias that keeps its own name.
+            number = args[0] if made is NDArray else get_args(args[1])[0]
+            if number is Any and isinstance(content, list):
+                # Python's types of the labels stay.
+                return as_objects(read(Any, one, name) for one in content)
+            _expect(content == name, name)
+            _expect(arrays[name].dtype.kind in _DECLARED.get(number, _NUMBERS), name)
+            return arrays[name]
+        types = (bool, int, float, str) if kind is Any else (kind,)
+        is_whole = kind is float and type(content) is int
+        _expect(is_whole or type(content) in types, name)
+        return content
 
-    def inner(kind: Any, one: Any, key: Any) -> Any:
-        return _unpacked(kind, one, f"{name}.{key}", arrays, shapes)
-
-    if made is Annotated:
-        value = _unpacked(args[0], content, name, arrays, shapes)
-        shapes.append((name, args[1].split(), value.shape))
-        return value
-    if made in (Union, UnionType):
-        is_none = content is None
-        return None if is_none else _unpacked(args[0], content, name, arrays, shapes)
-    if is_dataclass(made):
-        hints = _hints(kind)
-        return kind(
-            **{key: inner(hints[key], one, key) for key, one in content.items()}
-        )
-    if made is tuple:
-        _expect(isinstance(content, list), name)
-        return tuple(inner(args[0], one, k) for k, one in enumerate(content))
-    if made is csr_array:
-        of_sparse = [inner(NDArray[Any], content[key], key) for key in _OF_SPARSE]
-        _expect([one.dtype.kind for one in of_sparse] == ["f", "i", "i"], name)
-        matrix = csr_array(tuple(of_sparse), shape=tuple(content["shape"]))
-        # A file may come from anybody, and products do not check the indices.
-        matrix.check_format(full_check=True)
-        return matrix
-    if made is np.ndarray:
-        number = get_args(args[1])[0]
-        if number is Any and isinstance(content, list):
-            # Filled one by one, so that Python's types of the labels stay.
-            labels = [_unpacked(Any, one, name, arrays, shapes) for one in content]
-            return as_objects(labels)
-        _expect(content == name, name)
-        _expect(arrays[name].dtype.kind in _DECLARED.get(number, _NUMBERS), name)
-        return arrays[name]
-    types = (bool, int, float, str) if kind is Any else (kind,)
-    is_whole = kind is float and type(content) is int
-    _expect(is_whole or type(content) in types, name)
-    return content
+    return read(kind, content, name), shapes
 
 
 def _check(state: HistoryState) -> None:

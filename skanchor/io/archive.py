@@ -112,9 +112,9 @@ def write_archive(
     is_small = sum(values.nbytes for values in arrays.values()) < _SMALL
     save: Any = np.savez_compressed if is_small else np.savez
     save(buffer, **arrays)
-    # A view, since a file with many groups is large.
-    whole = buffer.getbuffer()
-    whole[len(FIRST_LINE) : start] = hashlib.sha256(whole[start:]).digest()
+    # A view, since a file with many groups is large; it must be gone before its buffer.
+    with buffer.getbuffer() as whole, whole[start:] as content:
+        whole[len(FIRST_LINE) : start] = hashlib.sha256(content).digest()
 
     def check() -> None:
         if replaces and checksum_of(path) != replaces:
@@ -122,7 +122,7 @@ def write_archive(
                 errno.EEXIST, "has changed since it was read", os.fspath(path)
             )
 
-    write_atomically(path, whole, overwrite=overwrite, check=check)
+    write_atomically(path, buffer.getvalue(), overwrite=overwrite, check=check)
 
 
 def checksum_of(path: str | os.PathLike[str]) -> bytes:

@@ -44,7 +44,7 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = True) -> N
 
 def write_atomically(
     path: str | os.PathLike[str],
-    content: str | bytes | memoryview,
+    content: str | bytes,
     *,
     overwrite: bool = True,
     check: Callable[[], None] | None = None,
@@ -56,7 +56,7 @@ def write_atomically(
     path : str or path
         The file. An existing one is replaced when the new one is complete, and does not
         change if writing fails. A link keeps pointing to its file.
-    content : str, bytes or memoryview
+    content : str or bytes
         Content of the file; text is written as UTF-8.
     overwrite : bool, default=True
         Whether a file that exists, or is created in the meantime, may be replaced.

@@ -11,7 +11,6 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from skanchor.plotting import _canvas as canvas
-from skanchor.reports.tables import rank_sets
 from skanchor.results import RankingResult, Scale, strongest_first
 from skanchor.results.adjustment import is_significant
 
@@ -103,9 +102,11 @@ class LeaderboardDisplay(canvas.Display):
         canvas.not_determined(ax, board, ~has_error, self.scale.digits)
         canvas.name_axis(ax, board.index.tolist(), is_new)
         # Rank sets stand on the right.
+        ends = zip(board["rank_low"], board["rank_high"], strict=True)
+        sets = [f"{low}" if low == high else f"{low}–{high}" for low, high in ends]
         right = ax.secondary_yaxis("right")
         size = ax.get_yticklabels()[0].get_fontsize()
-        right.set_yticks(ax.get_yticks(), rank_sets(board), fontsize=size)
+        right.set_yticks(ax.get_yticks(), sets, fontsize=size)
         right.tick_params(length=0)
         right.spines["right"].set_visible(False)
         right.set_ylabel(f"rank set (joint, {self._level})", fontsize=8)

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from skanchor._checks import check_level, is_number
+from skanchor._machine import limited_threads
 from skanchor._typing import Array
 
 MOST_LOOKS = 400
@@ -91,7 +92,8 @@ def _multiplier(ratio: float, looks: int, level: float) -> float:
     def missing(bound: float) -> float:
         return _stays(bound, correlation, looks) - level
 
-    return float(brentq(missing, one, most + 1e-6, xtol=1e-6))
+    with limited_threads(1):
+        return float(brentq(missing, one, most + 1e-6, xtol=1e-6))
 
 
 def _stays(bound: float, correlation: float, looks: int) -> float:

@@ -158,11 +158,9 @@ def new_by_score(result: Any) -> list[Any]:
     -------
     list of labels
     """
-    is_determined = pd.Series(result.determined, result.models)[result.is_new]
-    scores = result.scores.sort_values(ascending=False, kind="stable")
-    return scores.index[
-        np.argsort(~is_determined[scores.index], kind="stable")
-    ].tolist()
+    table = result.all_scores.to_frame().assign(determined=result.determined)
+    new = table[result.is_new].sort_values(["determined", "score"], ascending=False)
+    return new.index.tolist()
 
 
 def strongest_first(contrasts: pd.DataFrame) -> pd.DataFrame:
@@ -178,6 +176,6 @@ def strongest_first(contrasts: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The same rows.
     """
-    by_score = contrasts.sort_values("difference", kind="stable")
-    is_determined = np.isfinite(by_score["low"]) | np.isfinite(by_score["high"])
-    return by_score.iloc[np.argsort(~is_determined.to_numpy(), kind="stable")]
+    is_open = ~np.isfinite(contrasts[["low", "high"]]).any(axis=1)
+    order = np.lexsort((contrasts["difference"], is_open))
+    return contrasts.iloc[order]

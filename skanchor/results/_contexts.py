@@ -22,39 +22,6 @@ ROUNDING = 1e-6
 """How far the shares of a mix may be from one in sum."""
 
 
-def check_mix(mix: Mapping[Any, float], contexts: list[Any]) -> dict[Any, float]:
-    """Positive shares of a mix; refuse what is none.
-
-    Parameters
-    ----------
-    mix : mapping of label to float
-        Share of each context.
-    contexts : list of labels
-        Contexts that there are.
-
-    Returns
-    -------
-    dict of label to float
-    """
-    if not isinstance(mix, Mapping):
-        raise TypeError(
-            f"A mix is a dict of context to share, not {type(mix).__name__}."
-        )
-    strangers = [name for name in mix if name not in contexts]
-    if strangers:
-        raise BattlesError(
-            f"The mix names contexts {strangers[:5]}, which the table has not; it "
-            f"has {contexts[:10]}."
-        )
-    values = np.array([float(value) for value in mix.values()])
-    if not ((values >= 0).all() and abs(values.sum() - 1.0) <= ROUNDING):
-        raise ValueError(
-            "The shares of a mix must be not negative and sum to one, here they sum to "
-            f"{values.sum():.6g}: {dict(mix)}."
-        )
-    return {name: float(share) for name, share in mix.items() if share > 0}
-
-
 def context_mix(
     sample: Sample, context: str | None, mix: Any, stages: Stages
 ) -> dict[Any, float] | None:
@@ -98,11 +65,7 @@ def context_mix(
             "human_bias cannot be combined with context: fit the rows of each context "
             "alone, or leave one of the two out."
         )
-    names = X.items.contexts.tolist()
-    if mix is None:
-        mix = dict.fromkeys(names, 1.0 / len(names))
-    shares = check_mix(mix, names)
-    places_of(X.models, shares)
+    shares, _, _ = places_of(X.models, mix)
     unvoted = ~X.is_new & (X.appearances(sample.counts & X.is_human) == 0)
     # Without a joint fit, verdicts do not contribute to historical scores.
     if unvoted.any() and not stages.fits_jointly(X):
@@ -114,19 +77,21 @@ def context_mix(
 
 
 def places_of(
-    labels: NDArray[Any], shares: Mapping[Any, float]
-) -> tuple[NDArray[Any], Indices]:
-    """Find the models of a mix among the models in contexts.
+    labels: NDArray[Any], mix: Any
+) -> tuple[dict[Any, float], NDArray[Any], Indices]:
+    """Find the models of a mix among the models in contexts; refuse what is no mix.
 
     Parameters
     ----------
     labels : ndarray of shape (n_items,)
         Models in contexts.
-    shares : mapping of label to float
-        Share of each context of the mix.
+    mix : mapping of label to float or None
+        Share of each context; None gives each the same.
 
     Returns
     -------
+    shares : dict of label to float
+        The shares that are above zero.
     models : ndarray of shape (n_models,)
         Labels of the models.
     places : ndarray of shape (n_contexts, n_models)
@@ -138,10 +103,30 @@ def places_of(
         If a model has no score in a context of the mix.
     """
     items = Items.of(labels)
+    contexts = items.contexts.tolist()
+    if mix is None:
+        mix = dict.fromkeys(contexts, 1.0 / len(contexts))
+    if not isinstance(mix, Mapping):
+        raise TypeError(
+            f"A mix is a dict of context to share, not {type(mix).__name__}."
+        )
+    strangers = [name for name in mix if name not in contexts]
+    if strangers:
+        raise BattlesError(
+            f"The mix names contexts {strangers[:5]}, which the table has not; it "
+            f"has {contexts[:10]}."
+        )
+    values = np.array([float(value) for value in mix.values()])
+    if not ((values >= 0).all() and abs(values.sum() - 1.0) <= ROUNDING):
+        raise ValueError(
+            "The shares of a mix must be not negative and sum to one, here they sum to "
+            f"{values.sum():.6g}: {dict(mix)}."
+        )
+    shares = {name: float(share) for name, share in mix.items() if share > 0}
     # places[c, j]: where model j in context c is; -1 where it has no score.
-    places = np.full((len(items.contexts), len(items.models)), -1)
+    places = np.full((len(contexts), len(items.models)), -1)
     places[items.context, items.model] = np.arange(len(labels))
-    places = places[[items.contexts.tolist().index(name) for name in shares]]
+    places = places[[contexts.index(name) for name in shares]]
     has_score = places >= 0
     shown = np.flatnonzero(has_score.any(axis=0))
     for name, there in zip(shares, has_score[:, shown], strict=True):
@@ -154,7 +139,7 @@ def places_of(
                 "rows, or leave these models out."
             )
     shown = shown[np.argsort(items.models[shown], kind="stable")]
-    return items.models[shown], places[:, shown]
+    return shares, items.models[shown], places[:, shown]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -239,8 +224,7 @@ class ContextResult(AnchorResult):
         -------
         ContextResult
         """
-        shares = check_mix(mix, Items.of(cells.models).contexts.tolist())
-        models, places = places_of(cells.models, shares)
+        shares, models, places = places_of(cells.models, mix)
         is_new, unbounded = cells.is_new[places[0]], cells.unbounded[places].any(axis=0)
         # A context is centred without models that it leaves undetermined, so that the
         # mean over the others in all contexts is not zero.

@@ -159,19 +159,16 @@ class RankingResult(ScoreResult):
             replace(tests, bias=size * bias).insertion(pairs, level) for size in sizes
         ]
         best, worst = np.transpose(sets, (1, 2, 0))
-        columns = {
-            "bias": largest,
-            "low": low,
-            "high": high,
-            "rank_low": best[first],
-            "rank_high": worst[first],
-        }
         # Sizes of a pair side by side, pairs in the order of the contrasts.
-        first, second = (np.repeat(one, len(sizes)) for one in (first, second))
+        columns = np.stack([largest, low, high, best[first], worst[first]], axis=-1)
+        table = pd.DataFrame(
+            columns.reshape(-1, 5),
+            self._pair_index(*(np.repeat(one, len(sizes)) for one in (first, second))),
+            ["bias", "low", "high", "rank_low", "rank_high"],
+        )
         gamma = pd.Index(np.tile(sizes, len(low)), name="gamma")
-        table = {name: values.ravel() for name, values in columns.items()}
-        index = self._pair_index(first, second)
-        return pd.DataFrame(table, index).set_index(gamma, append=True)
+        ranks = dict.fromkeys(["rank_low", "rank_high"], int)
+        return table.set_index(gamma, append=True).astype(ranks)
 
     def bias_margins(self, level: float) -> pd.DataFrame:
         """How large a bias of each difference may be before a statement falls.
@@ -390,15 +387,13 @@ class RankingResult(ScoreResult):
         shown.check(self.models, self.unbounded)
         many = len(self.models) > ROMANO_WOLF_MODELS
         sets = self.rank_sets(level, "board", "holm" if many else "romano-wolf")
-        limits = {"low": "rank_low", "high": "rank_high"}
-        table = shown.apply(self.intervals(level, shown.anchor)).join(
-            sets.rename(columns=limits)
-        )
-        table = table.assign(
+        table = shown.apply(self.intervals(level, shown.anchor)).assign(
+            rank=sets["rank"],
+            rank_low=sets["low"],
+            rank_high=sets["high"],
             is_new=self.is_new,
             determined=self.determined,
             n_human=self.n_human,
             n_judge=self.n_judge,
         )
-        by_score = table.sort_values("score", ascending=False, kind="stable")
-        return by_score.sort_values("determined", ascending=False, kind="stable")
+        return table.sort_values(["determined", "score"], ascending=False)

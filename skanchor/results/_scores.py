@@ -86,14 +86,12 @@ class ModelResult:
 
         All text is escaped.
         """
-        table_of_all = self.leaderboard()
-        new = table_of_all.index[table_of_all["is_new"]][:SHOWN]
-        shown = table_of_all[
-            table_of_all.index.isin([*table_of_all.index[:SHOWN], *new])
-        ]
+        leaderboard = self.leaderboard()
+        is_new, place = leaderboard["is_new"], np.arange(len(leaderboard))
+        shown = leaderboard[(place < SHOWN) | (is_new & (is_new.cumsum() <= SHOWN))]
         names = [printable(str(model)) for model in shown.index]
         table = shown.set_axis(names).to_html(border=0, float_format="{:.3f}".format)
-        more = len(table_of_all) - len(shown)
+        more = len(leaderboard) - len(shown)
         tail = f"\n<p>And {more} more: see leaderboard().</p>" if more else ""
         return f"<p>{escape(printable(self._head()))}</p>\n{table}{tail}"
 
@@ -281,9 +279,8 @@ class ScoreResult(ModelResult):
     @property
     def determined(self) -> NDArray[np.bool_]:
         """Models whose score the data bound, on one side at least."""
-        if self._open is None:
-            return ~self.unbounded
-        return ~self.unbounded | (self._open.side != 0)
+        has_limit = False if self._open is None else self._open.side != 0
+        return np.asarray(~self.unbounded | has_limit)
 
     @cached_property
     def _joint_moments(self) -> tuple[Array, Array]:

@@ -54,7 +54,7 @@ def romano_wolf_rejects(
     null_p: Callable[[NDArray[np.intp], float], Array],
     n_draws: int,
     alpha: float,
-    is_undrawn: NDArray[np.bool_] | None = None,
+    is_undrawn: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
     """Which hypotheses of one family Romano and Wolf's step-down rejects.
 
@@ -70,7 +70,7 @@ def romano_wolf_rejects(
         Number of draws.
     alpha : float
         Level of the family.
-    is_undrawn : ndarray of shape (n_hypotheses,), optional
+    is_undrawn : ndarray of shape (n_hypotheses,)
         Hypotheses whose joint law with the others is unknown; ``null_p`` gives one for
         them. They count as in Holm's procedure: each that is left adds p to the share
         of the draws.
@@ -85,9 +85,7 @@ def romano_wolf_rejects(
     order = np.argsort(p, kind="stable")
     ordered = p[order]
     holm = ordered * np.arange(len(p), 0, -1)
-    undrawn = np.zeros(len(p))
-    if is_undrawn is not None:
-        undrawn = ordered * np.cumsum(is_undrawn[order][::-1])[::-1]
+    undrawn = ordered * np.cumsum(is_undrawn[order][::-1])[::-1]
     # Nothing needs draws before Holm's first failure, nor where p exceeds alpha.
     done, end = _first(holm > alpha), int(np.searchsorted(ordered, alpha, "right"))
     bound = 0.0

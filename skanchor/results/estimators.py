@@ -36,8 +36,7 @@ def of_result(
 
     @wraps(method)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Found:
-        check_is_fitted(self)
-        value: Found = getattr(self.result_, method.__name__)(*args, **kwargs)
+        value: Found = getattr(self._result(), method.__name__)(*args, **kwargs)
         return value
 
     return call
@@ -54,13 +53,8 @@ class _Ranked(ComparisonEstimator):
     }
 
     def _result(self) -> Any:
-        """The fitted ``result_``, for properties."""
-        if "result_" not in self.__dict__:
-            # An AttributeError, so that hasattr(estimator, "scores_") is False before
-            # the fit.
-            raise AttributeError(
-                f"This {type(self).__name__} instance is not fitted yet; call fit."
-            )
+        """The ``result_``; an AttributeError before the fit, as hasattr expects it."""
+        check_is_fitted(self)
         return self.result_
 
     @property
@@ -97,8 +91,8 @@ class _Listed(_Ranked):
             As :meth:`skanchor.results.PointResult.leaderboard`, with ``score`` or
             ``win_rate``.
         """
-        check_is_fitted(self)
-        return self.result_.leaderboard(self._value)
+        table: pd.DataFrame = self._result().leaderboard(self._value)
+        return table
 
 
 class ScoreEstimator(_Scored, _Listed):

@@ -204,13 +204,10 @@ def relative_spread(scores: Array, reference: Array) -> float:
         Slope of the scores in the reference, both centred; one without any spread.
     """
     is_finite = np.isfinite(scores) & np.isfinite(reference)
-    if not is_finite.any():
-        return 1.0
     scores, reference = scores[is_finite], reference[is_finite]
-    direction = reference - reference.mean()
-    if not direction.any():
-        return 1.0
-    return float((scores - scores.mean()) @ direction / (direction @ direction))
+    direction = reference - reference.sum() / max(len(reference), 1)
+    square = direction @ direction
+    return float(scores @ direction / square) if square > 0 else 1.0
 
 
 def satterthwaite(total: Array, items: Array, item_df: float) -> Array:

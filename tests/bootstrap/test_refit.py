@@ -81,12 +81,6 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
     assert np.isfinite(refits.conf_int()).all(axis=None)
 
 
-@pytest.mark.parametrize("bad", [1, 2.5, True])
-def test_bad_numbers(bad, data):
-    with pytest.raises(ValueError, match="n_resamples must be"):
-        bootstrap(JointBTL(), data.X, data.y, n_resamples=bad)
-
-
 def test_progress_goes_to_the_error_stream(data, capsys):
     bootstrap(JointBTL(), data.X, data.y, n_resamples=2, verbose=1)
     assert capsys.readouterr().out == ""

@@ -222,6 +222,7 @@ def test_any_parameter_by_its_name(run):
 HEAD = "model_a,model_b,judge,winner\n"
 BAD_FILES = {
     "absent.csv": (None, "No such file"),
+    "unknown.xlsx": (b"PK\x03\x04", "pass pandas.read_excel(...) to split_battles"),
     "header.csv": (HEAD, "but no comparisons"),
     "columns.csv": ("a,b\n1,2\n", "give --columns NAME=ROLE"),
     "outcome.csv": (HEAD + "x,y,human,maybe\n", "maybe"),

@@ -74,16 +74,18 @@ def test_features_asked_for_are_taken_whatever_their_names(kind):
     assert "text_a" in names and "length_a" not in names
 
 
-def test_all_none_or_all_but_some():
-    for chosen, remaining in [
-        ("length", ("length",)),
-        ([], ()),
-        (["length"], ("length",)),
-    ]:
-        X, _ = split_battles(TABLE, features=chosen)
-        assert Comparisons.from_battles(X).feature_names == remaining
-    X, _ = split_battles(TABLE, drop_features=["elo", "topic_id"])
-    assert Comparisons.from_battles(X).feature_names == ("length",)
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        ({"features": "length"}, ("length",)),
+        ({"features": []}, ()),
+        ({"features": ["length"]}, ("length",)),
+        ({"drop_features": ["elo", "topic_id"]}, ("length",)),
+    ],
+)
+def test_all_none_or_all_but_some(choice, names):
+    X, _ = split_battles(TABLE, **choice)
+    assert Comparisons.from_battles(X).feature_names == names
 
 
 def test_half_a_pair_is_no_obstacle_to_a_choice():

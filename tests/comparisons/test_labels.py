@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 from tables import assert_same, columns_of
 
 from skanchor import Comparisons
@@ -54,20 +53,6 @@ def test_any_text_may_name_a_model(names, data):
 
 
 LARGE = 2**60
-
-
-@pytest.mark.parametrize("of", [pd.DataFrame, pl.DataFrame, pa.table])
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [(np.int64, np.uint64), (np.uint64, np.int64), (np.uint64, np.uint64)],
-)
-def test_large_integers_of_any_two_types_stay_apart(of, first, second):
-    a, b = np.array([1, 2, 3, 4], first) + LARGE, np.array([2, 3, 4, 5], second) + LARGE
-    X = Comparisons.from_battles(of({"model_a": a, "model_b": b}))
-    assert X.models.tolist() == [LARGE + k for k in range(1, 6)]
-    # Named by other types, they are the same models.
-    again = Comparisons.from_battles(of({"model_a": b, "model_b": a}))
-    assert_array_equal(again.relabel(X.models, X.judges).left, X.right)
 
 
 def test_integers_beyond_those_of_numpy():

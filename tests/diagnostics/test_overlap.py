@@ -32,7 +32,7 @@ def battles(old, new_features, side="a"):
 
 def overlap(X, used=None):
     used = np.ones(len(X), bool) if used is None else used
-    sample = SimpleNamespace(X=X, counts=used, times=np.ones(len(used)))
+    sample = SimpleNamespace(X=X, counts=used, multiplicity=np.ones(len(used)))
     (result,) = feature_overlap(sample, historical_features(sample))
     names = ["outside_features", "effective_share", "largest_ratio"]
     return {} if np.isnan(result).all() else dict(zip(names, result, strict=True))
