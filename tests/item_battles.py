@@ -19,12 +19,12 @@ def known_items(covariance, **fields):
 def set_covariance(monkeypatch, covariance):
     """Let ``item_effects="random"`` take this covariance, or variance, as known."""
 
-    def estimate(reference, prior):
+    def estimate(choice, reference):
         if np.ndim(covariance) == 0:
             return known_items(covariance * np.eye(len(reference.sample.X.judges)))
         return known_items(covariance)
 
-    monkeypatch.setattr(treatments, "estimate_item_covariance", estimate)
+    monkeypatch.setattr(treatments.ItemChoice, "covariance", estimate)
 
 
 def random_effects(X, y, weight=None, groups=None, cv=3, **params):

@@ -161,22 +161,6 @@ def test_item_effects_have_the_stated_covariance():
     assert (zero == 0).all(axis=None)
 
 
-@pytest.mark.parametrize("corr", [-0.5, 0.6, 1.0])
-def test_deviations_are_drawn_alike_on_every_machine(corr):
-    """Equal eigenvalues have no vectors of their own: the root is a closed form."""
-
-    def drawn(item_corr):
-        data = simulate_battles(
-            100, 1, item_sd=0.5, item_corr=item_corr, random_state=0
-        )
-        return data.truth.item_effects.to_numpy()
-
-    independent, correlated = drawn(0.0), drawn(corr)
-    mean = independent.mean(axis=1, keepdims=True)
-    expected = np.sqrt(1 + 2 * corr) * mean + np.sqrt(1 - corr) * (independent - mean)
-    assert_allclose(correlated, expected, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [

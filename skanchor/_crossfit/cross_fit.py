@@ -141,13 +141,13 @@ def cross_fit(
     repeats : list of Repeat
     influence : RowInfluence
     """
-    full.share()
+    start = full.start() if full.chain.is_fixed else None
     jobs: list[tuple[Any, ...]] = []
     for plan in plans:
         scales = scales_of_training(full.sample, plan)
         is_placed = places_all_models(full.sample, plan)
         for number in range(plan.n_folds):
-            fold = full, plan, number, scales[number], is_placed[number]
+            fold = full, start, plan, number, scales[number], is_placed[number]
             jobs.append((*fold, 1 + len(jobs)))
     done = stream_plan(fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
     return collect_folds(full, plans, done)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,7 +97,7 @@ class FullFit:
             chain = replace(chain, debiaser=debiaser)
         return cls(stages, sample, plugged, items, chain)
 
-    @cached_property
+    @property
     def has_shared_columns(self) -> bool:
         """Whether biases are linear in fixed columns, and so are the Riesz weights."""
         debiaser, chain = self.chain.debiaser, self.chain
@@ -108,7 +107,6 @@ class FullFit:
             and debiaser.weighing_.are_biases(chain.learners)
         )
 
-    @cached_property
     def start(self) -> FitOfAllRows:
         """Where folds start whose learners are not fitted anew."""
         start = self.start_of(self.chain)
@@ -116,12 +114,6 @@ class FullFit:
         if self.has_shared_columns and self.chain.debiaser is not None:
             start = replace(start, prior=self.chain.debiaser.solution_.prior)
         return start
-
-    def share(self) -> None:
-        """Compute what folds share, once: before copies go to other processes."""
-        _ = self.has_shared_columns
-        if self.chain.is_fixed:
-            _ = self.start
 
     def start_of(self, chain: FittedStages) -> FitOfAllRows:
         """The steps by which a fold is fitted, from fitted stages."""
@@ -221,6 +213,7 @@ class FoldResult:
 
 def fit_fold(
     full: FullFit,
+    start: FitOfAllRows | None,
     plan: FoldPlan,
     number: int,
     scales: Array,
@@ -233,6 +226,8 @@ def fit_fold(
     ----------
     full : FullFit
         The fit of all rows.
+    start : FitOfAllRows or None
+        Where folds start; None where learners are fitted anew.
     plan : FoldPlan
         Folds of the repeat.
     number : int
@@ -254,9 +249,7 @@ def fit_fold(
         training = training_set(full.sample.with_battles(chain.X), share, scales)
         if not is_placed:
             check_placed(full, training)
-        if chain.is_fixed:
-            start = full.start
-        else:
+        if start is None:
             chain = _learned_anew(full, training, seed_offset)
             start = full.start_of(chain)
         weights = [training.weight[rows.rows] for rows in start.sources]

@@ -66,7 +66,7 @@ class ItemChoice:
         Parameters
         ----------
         plug_in : PipelineFit
-            As in :func:`estimate_item_covariance`.
+            Fit without item effects.
 
         Returns
         -------
@@ -74,9 +74,10 @@ class ItemChoice:
         """
         if self.item_effects == "none":
             return None
-        covariance = estimate_item_covariance(plug_in, self.prior)
-        warn_of_covariance(covariance, self.prior, count_historical(plug_in.sample.X))
-        return covariance
+        X, noise = plug_in.sample.X, plug_in.dispersions(without_items=True)
+        covariance = item_covariance_of(plug_in, noise, self.prior)
+        warn_of_covariance(covariance, self.prior, count_historical(X))
+        return covariance.for_judges(judges_of_arrivals(X))
 
 
 def choose_item_effects(
@@ -153,15 +154,6 @@ def count_historical(X: Comparisons) -> int:
     Item effects are those of models, the same in all contexts.
     """
     return len(np.unique(X.items.model[~X.is_new]))
-
-
-def estimate_item_covariance(
-    plug_in: PipelineFit, prior: ItemPrior = ITEM_PRIOR
-) -> ItemCovariance:
-    """Estimate the covariance of the item effects from the rows of the plug-in."""
-    noise = plug_in.dispersions(without_items=True)
-    covariance = item_covariance_of(plug_in, noise, prior)
-    return covariance.for_judges(judges_of_arrivals(plug_in.sample.X))
 
 
 def item_covariance_of(

@@ -282,14 +282,19 @@ class Diagnostics:
             who, about = f"Judge {judge!r}", [judge, row["model"]]
             if judge == TOGETHER:
                 who, about = "Every judge", [row["model"]]
-            where = "on the rows of new models"
-            what = f"favours the side shown first by {row['value']:+.2f} logits {where}"
+            what = (
+                f"favours the side shown first by {row['value']:+.2f} logits on the "
+                "rows of new models, against the historical rows"
+            )
             if change == "sensitivity":
-                what = f"tells models apart {row['value']:.2f} times as sharply {where}"
+                way = "the wrong way round, " * (row["value"] < 0)
+                what = (
+                    f"tells models apart {way}{abs(row['value']):.2f} times as sharply "
+                    "on the rows of new models as in the historical rows"
+                )
             text = (
-                f"{who} {what}, compared with the historical rows "
-                f"(p = {row['p_adjusted']:.1g}), as if version or prompt had changed."
-                f"{_moved(row)}"
+                f"{who} {what} (p = {row['p_adjusted']:.1g}), as if version or prompt "
+                f"had changed.{_moved(row)}"
             )
             yield DiagnosticWarning(text, code="change", subject=about)
         curved = self.arrivals.curvature

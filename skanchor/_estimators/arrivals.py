@@ -13,7 +13,7 @@ from skanchor._battles import Comparisons, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.pipeline_fit import PipelineFit, carried
+from skanchor._estimators.pipeline_fit import carried
 from skanchor._model.fit import Fit
 from skanchor._model.newton import FitOfAllRows, steps_of
 from skanchor._model.sources import SourceRows
@@ -90,9 +90,7 @@ class ArrivalScorer(ComparisonEstimator):
         self.score_bounds = score_bounds
         self.unseen = unseen
 
-    def _fit(
-        self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
-    ) -> None:
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         bounds, X = check_bounds("score_bounds", self.score_bounds), sample.X
         fit, rows = _laid_out(sample) if start is None else (start.fit, start.sources)
         met = [np.append(part.left, part.right) for part in rows if part.is_new]

@@ -183,12 +183,7 @@ class BTLRegressor(ComparisonEstimator):
         self.ties = ties
         self.bias = bias
 
-    def _fit(
-        self,
-        sample: Sample,
-        start: BTLRegressor | None = None,
-        seed_offset: int = 0,
-    ) -> None:
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
         has_bias = self.bias is not None
@@ -313,11 +308,7 @@ class BTLRegressor(ComparisonEstimator):
         return covariance
 
     def _fit_bias(
-        self,
-        votes: HumanVotes,
-        btl: BTLFit,
-        start: BTLRegressor | None,
-        seed_offset: int,
+        self, votes: HumanVotes, btl: BTLFit, start: Any, seed_offset: int
     ) -> tuple[Array, Array]:
         """Scores, beside people's bias, and their covariance; sets bias and dispersion.
 

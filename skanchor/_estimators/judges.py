@@ -150,12 +150,7 @@ class JudgeCalibrator(ComparisonEstimator):
         self.sensitivity_bounds = sensitivity_bounds
         self.unseen = unseen
 
-    def _fit(
-        self,
-        sample: Sample,
-        start: JudgeCalibrator | None = None,
-        seed_offset: int = 0,
-    ) -> None:
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         X, scores = sample.X, sample.X.learned_scores()
         slopes = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         low, high = np.array([slopes, (-POSITION_BOUND, POSITION_BOUND)]).T

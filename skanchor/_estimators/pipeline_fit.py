@@ -115,13 +115,11 @@ class PipelineFit:
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds of all parameters; item effects have none."""
         layout = self.layout
-        bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
+        bounds = np.array(layout.bounds_of_new(self.score_bounds))
         if layout.n_sources > 1:
             limits = np.array(self.calibrator.sensitivity_bounds)[:, None]
             bounds[:, layout.sensitivities] = limits
         bounds[:, layout.position_effects] = [[-POSITION_BOUND], [POSITION_BOUND]]
-        new = layout.of_scores(layout.is_new)
-        bounds[:, new] = np.array(self.score_bounds)[:, None]
         return bounds[0], bounds[1]
 
     def moved(self, fit: Fit) -> PipelineFit:

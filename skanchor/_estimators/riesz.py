@@ -445,12 +445,11 @@ class Weighing:
     def _spans(self, sample: Sample) -> Iterator[LastStage]:
         """Columns of each source, one after the other: together they are large."""
         biases = np.zeros(len(sample)) if sample.X.biases is None else sample.X.biases
-        sources = zip(rows_that_count(sample), self.functions, strict=True)
-        for (cut, places), one in sources:
-            columns, none = np.zeros((len(places), len(one.ridge))), 0.0 * one.ridge
+        for cut, one in zip(rows_that_count(sample), self.functions, strict=True):
+            columns, none = np.zeros((len(cut), len(one.ridge))), 0.0 * one.ridge
             if columns.size:
-                columns = np.asarray(one.learner.span(cut.pairs[places]))
-            yield LastStage(columns, none, none, biases[cut.rows[places]])
+                columns = np.asarray(one.learner.span(cut.pairs))
+            yield LastStage(columns, none, none, biases[cut.rows])
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -358,7 +358,8 @@ class Fit:
 
     def moved(self, x: Array, converged: bool = True) -> Fit:
         """The same fit at other parameters."""
-        return replace(self, x=x, converged=converged)
+        # Called for each step of a fit; ``replace`` takes several times as long.
+        return Fit(self.layout, x, self.precision, converged, self.centre)
 
 
 def without_rounding(sensitivities: Array) -> Array:

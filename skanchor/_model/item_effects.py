@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
-from skanchor._model.linalg import with_eigenvalues
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
@@ -224,12 +223,9 @@ def precision_of(sigma: Array, n_models: int) -> Array:
 
 def inverse_of(sigma: Array) -> Array:
     """Inverse of a covariance between judges, however small some effects are."""
-
-    def inverse(values: Array) -> Array:
-        least = max(SMALLEST_VARIANCE * values.max(initial=0.0), NO_VARIANCE)
-        return np.asarray(1.0 / np.maximum(values, least))
-
-    return with_eigenvalues(sigma, inverse)
+    values, vectors = np.linalg.eigh(sigma)
+    least = max(SMALLEST_VARIANCE * values.max(initial=0.0), NO_VARIANCE)
+    return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)
 
 
 def check_number(n_judges: int, n_models: int) -> None:

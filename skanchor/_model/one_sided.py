@@ -258,7 +258,7 @@ class OpenScores:
             other is not None and is_open[other] and self.side[other] in (0, sign)
         ):
             return -np.inf, np.inf
-        value, point, limit = 0.0, None, -sign * np.inf
+        value, point = 0.0, None
         for _ in range(_MOST_STEPS):
             point = self._at(model, other, value, point)
             # Newton's method: the cost is nearly exponential where it is low.
@@ -267,10 +267,10 @@ class OpenScores:
             step = excess * cost / max(-sign * point.slope, 1e-3 * cost)
             value = point.value + sign * float(np.clip(step, -_LONGEST, _LONGEST))
             if abs(excess) <= _NEAR:
-                limit = value
-            if abs(excess) <= _NEAR or abs(value) > 2.0 * FARTHEST:
+                return (value, np.inf) if sign > 0 else (-np.inf, value)
+            if abs(value) > 2.0 * FARTHEST:
                 break
-        return (limit, np.inf) if sign > 0 else (-np.inf, limit)
+        return -np.inf, np.inf
 
     def replaced(
         self, p: Array, better: NDArray[np.intp], worse: NDArray[np.intp]

@@ -16,7 +16,7 @@ from skanchor._typing import Array
 _NOT_BY_ROW = ("source", "is_new", "n_items")
 """Attributes of :class:`SourceRows` that have no entry for each row."""
 
-_LOOKED_AT = 2_000
+_LOOKED_AT = 500
 """First rows of a source, of which most differ if hardly two rows are equal."""
 
 CERTAIN = 1e-8

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from skanchor._battles import FeaturePairs, JudgeRows
 from skanchor._model.sources import SourceRows, extra_columns
@@ -43,14 +42,12 @@ def biases_of(learner: Any, pairs: FeaturePairs, whose: str) -> Array:
     return values
 
 
-def rows_that_count(
-    sample: Sample,
-) -> Iterator[tuple[JudgeRows, NDArray[np.intp]]]:
-    """All rows of each source, people first, and the places of those that count."""
+def rows_that_count(sample: Sample) -> Iterator[JudgeRows]:
+    """Rows of each source that count, people first."""
     counts = sample.counts
     for source in range(1 + len(sample.X.judges)):
         cut = sample.X.by_judge(source - 1)
-        yield cut, np.flatnonzero(counts[cut.rows])
+        yield cut[np.flatnonzero(counts[cut.rows])]
 
 
 def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
@@ -59,11 +56,11 @@ def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
     The ridge is in sums of losses, over the rows of history.
     """
     X, spans, none = sample.X, [], np.zeros(0)
-    for (cut, places), learner in zip(rows_that_count(sample), learners, strict=True):
-        span = LastStage(np.zeros((len(places), 0)), none, none)
-        if learner is not None and X.features_left.shape[1] and len(places):
-            pairs, weight = cut.pairs[places], sample.weight[cut.rows[places]]
-            old = np.where(cut.involves(X.is_new)[places], 0.0, weight)
+    for cut, learner in zip(rows_that_count(sample), learners, strict=True):
+        span = LastStage(np.zeros((len(cut), 0)), none, none)
+        if learner is not None and X.features_left.shape[1] and len(cut):
+            pairs, weight = cut.pairs, sample.weight[cut.rows]
+            old = np.where(cut.involves(X.is_new), 0.0, weight)
             stage = last_stage(learner, pairs, old if old.any() else weight)
             if stage is None:
                 span = replace(span, fixed=learner.contrast(pairs))
@@ -100,22 +97,21 @@ def source_rows(
         group = np.where(size[code] > 1, code, -1)
     if spans is None:
         spans = (
-            LastStage(np.zeros((len(at), 0)), none, none, biases[cut.rows[at]])
-            for cut, at in rows_that_count(sample)
+            LastStage(np.zeros((len(cut), 0)), none, none, biases[cut.rows])
+            for cut in rows_that_count(sample)
         )
     parts, sources = [], zip(rows_that_count(sample), spans, strict=True)
-    for source, ((cut, places), span) in enumerate(sources):
-        fixed = np.broadcast_to(span.fixed, len(places))
-        involves_new = cut.involves(X.is_new)[places]
+    for source, (cut, span) in enumerate(sources):
+        fixed = np.broadcast_to(span.fixed, len(cut))
+        involves_new = cut.involves(X.is_new)
         for is_new in (False, True):
-            chosen = np.flatnonzero(involves_new == is_new)
-            at = places[chosen]
+            at = np.flatnonzero(involves_new == is_new)
             rows = cut.rows[at]
             if len(rows):
                 part = SourceRows(
                     source, is_new, rows, cut.left[at], cut.right[at],
-                    extra_columns(cut.order[at], np.asarray(span.columns)[chosen]),
-                    fixed[chosen], sample.y[rows], sample.weight[rows],
+                    extra_columns(cut.order[at], np.asarray(span.columns)[at]),
+                    fixed[at], sample.y[rows], sample.weight[rows],
                     sample.multiplicity[rows],
                     group[rows], rater[rows], len(X.models),
                 )  # fmt: skip

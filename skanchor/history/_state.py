@@ -382,7 +382,7 @@ def _stored_fits(
 ) -> StoredFits:
     """Fit every fold of all repeats, and sum up its rows."""
     # With the parameters that arrivals will be given, to the last digit.
-    start = replace(full.start, fit=full.chain.fit.fit)
+    start = replace(full.start(), fit=full.chain.fit.fit)
     sample, sources, trained, tests = full.sample, start.sources, [], []
     is_grouped = sample.groups is not None
     for plan in plans:

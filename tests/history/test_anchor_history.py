@@ -147,7 +147,7 @@ SETTINGS = {
     "default": {},
     "random": {"item_effects": "random"},
     "plain": {"item_effects": None, "n_repeats": 2},
-    "ridge": {"calibrator": JudgeCalibrator(LinearBias(alpha=0.02))},
+    "ridges": {"calibrator": JudgeCalibrator(LinearBias(alpha=(0.02, 0.5, 0.0)))},
     "two-step": {
         "historical_fit": "two-step",
         "calibrator": JudgeCalibrator(position_effect=False),

@@ -101,7 +101,7 @@ SETTINGS = {
     "two-step": {"historical_fit": "two-step", "item_effects": "random"},
     "ridges": {
         "btl": BTLRegressor(alpha=0.05),
-        "calibrator": JudgeCalibrator(LinearBias(alpha=0.02)),
+        "calibrator": JudgeCalibrator(LinearBias(alpha=(0.02, 0.5, 0.0))),
         "item_effects": None,
     },
     "feature map": {
