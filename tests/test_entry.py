@@ -104,7 +104,7 @@ FAULTY = {
     "A missing outcome": None,
     "Outcomes 1 and 2": None,
     "Dates as outcomes": None,
-    "A missing model name": "missing in column 'model_a': 1",
+    "A missing model name": "'model_a' has missing values: 1",
     "A missing judge": None,
     "A NaN feature in a row that is used": None,
     "An infinite feature": None,

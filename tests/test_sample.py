@@ -41,7 +41,7 @@ def test_a_column_of_counts_that_weighs_nothing_is_told(counts, is_warned):
     result = warnings_of(
         lambda: Sample.from_battles(TABLE.assign(count=counts), LABELS)
     )
-    text = "up to 3, and each row is taken for one"
+    text = "up to 3, and is not used"
     assert any(text in str(one) for one in result) == is_warned
 
 

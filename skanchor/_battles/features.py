@@ -48,6 +48,14 @@ _PHRASES = ("clear_formatting", "winner")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
+_NOT_USED = {
+    "numbers-as-text": "hold numbers as text, which is no feature; convert them.",
+    "suspect-features": "are left out: their names suggest the outcome or ids. "
+    "Leave them out with drop_features, or name those to use in features.",
+}
+"""What is said of pairs of columns that are no features, by the code of the warning."""
+
+
 # ------------------------------------------------------------------------------ names
 def smells_of_outcome(name: str) -> bool:
     """Whether the name of a pair of columns suggests the outcome or ids.
@@ -124,9 +132,7 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             f"Feature columns {half} lack their other side; features come in pairs "
             "<name>_a and <name>_b. Add the partner, or rename or drop the column."
         )
-    features: list[str] = []
-    suspects: list[str] = []
-    numbers: list[str] = []
+    of_kind: dict[str, list[str]] = {"features": [], **{code: [] for code in _NOT_USED}}
     for stem in stems:
         sides = [frame[stem + "_a"], frame[stem + "_b"]]
         kinds = {feature_kind(column) for column in sides}
@@ -137,21 +143,14 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             )
         if kinds == {"number"}:
             is_suspect = smells_of_outcome(stem) and not stem.startswith(DECLARED)
-            (suspects if is_suspect else features).append(stem)
+            of_kind["suspect-features" if is_suspect else "features"].append(stem)
         elif kinds == {"text"} and all(map(_holds_numbers, sides)):
-            numbers.append(stem)
-    columns_of_kind = {
-        "numbers-as-text": "hold numbers as text, which is no feature; convert them.",
-        "suspect-features": "are left out: their names suggest the outcome or ids. "
-        "Leave them out with drop_features, or name those to use in features.",
-    }
-    for stems_of_kind, (code, what) in zip(
-        (numbers, suspects), columns_of_kind.items(), strict=True
-    ):
-        if stems_of_kind:
-            names = ", ".join(f"{stem}_a and {stem}_b" for stem in stems_of_kind)
-            warn_of_data(code, sides_of(stems_of_kind), f"Columns {names} {what}")
-    return tuple(features)
+            of_kind["numbers-as-text"].append(stem)
+    for code, what in _NOT_USED.items():
+        if of_kind[code]:
+            names = ", ".join(f"{stem}_a and {stem}_b" for stem in of_kind[code])
+            warn_of_data(code, sides_of(of_kind[code]), f"Columns {names} {what}")
+    return tuple(of_kind["features"])
 
 
 def feature_kind(column: nw.Series[Any]) -> str:
@@ -194,12 +193,9 @@ def as_float(values: NDArray[Any], name: str) -> Array:
         odd = ~(_are_numbers(values) | pd.isna(values))
         if odd.any():
             row = int(np.argmax(odd))
-            kind = BattlesError if isinstance(values[row], str) else TypeError
-            # Words of scikit-learn's check are among these.
-            raise kind(
+            raise BattlesError(
                 f"Feature {name!r} must be numeric: row {row} holds {values[row]!r}, a "
-                f"{type(values[row]).__name__}; argument must be a string or a real "
-                "number."
+                f"{type(values[row]).__name__}."
             )
         # Integers of hundreds of digits are no floats, but larger than is allowed.
         values = np.clip(np.where(pd.isna(values), np.nan, values), -1e300, 1e300)

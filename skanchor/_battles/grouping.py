@@ -133,9 +133,8 @@ def warn_of_few_prompts(n_groups: int) -> None:
         "few-prompts",
         [PROMPT_COLUMN],
         f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few for "
-        "errors by prompt, so that rows count as independent. Name the column "
-        "as groups if you still want such errors, else set groups to None (--groups "
-        "none).",
+        "errors by prompt: rows count as independent. Name the column as groups if you "
+        "want such errors, else set groups to None (--groups none).",
     )
 
 

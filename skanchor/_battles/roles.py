@@ -215,7 +215,7 @@ class Inputs:
         Inputs
         """
         record = cls(encoded.feature_names, (), _name(groups), _name(weights))
-        frame = None if isinstance(table, Comparisons) else as_frame(table)
+        frame = as_frame(table)
         if frame is None or not encoded.named:
             # Without column names nothing can be listed as ignored.
             return record

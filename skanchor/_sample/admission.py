@@ -284,16 +284,12 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
                 f"Judge {judge!r} has {n} historical rows, fewer than the {needed} "
                 f"that calibrate it; its rows are left out: {n_all}.",
             )
-    if few and not len(left.judges):
+    if lost or (few and not len(left.judges)):
+        what = f"New model {lost[0]!r}" if lost else "The table"
+        why = f" ({few} have no row between two models with votes)" if few else ""
         raise BattlesError(
-            f"Judges {few} have no row between two models with human votes, "
-            "so no judge can be calibrated."
-        )
-    if lost:
-        why = f" ({few} have no historical row)" if few else ""
-        raise BattlesError(
-            f"New model {lost[0]!r} has no comparison by a calibrated judge{why}. "
-            "Add some by a judge that has compared old models, too."
+            f"{what} has no comparison by a calibrated judge{why}. Add some by a judge "
+            "that has compared old models, too."
         )
     used = left.is_usable & ~left.is_human & (sample.weight > 0)
     return sample.with_battles(usable_features(left, used))
@@ -301,11 +297,9 @@ def leave_out_judges(sample: Sample, *, by_parameters: bool = False) -> Sample:
 
 def _verdicts(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Number of rows of the table by each judge, of all and of the historical ones."""
-    n_rows, n_old = (
-        sample.by_source(rows)[1:].astype(np.intp)
-        for rows in (sample.counts, sample.counts & ~sample.X.involves_new)
-    )
-    return n_rows, n_old
+    old = sample.counts & ~sample.X.involves_new
+    n_rows, n_old = sample.by_source(sample.counts)[1:], sample.by_source(old)[1:]
+    return n_rows.astype(np.intp), n_old.astype(np.intp)
 
 
 def _unplaced(sample: Sample, left: Comparisons) -> list[Any]:

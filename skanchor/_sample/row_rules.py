@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, number_rows
@@ -124,26 +125,21 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
             f"Every {what} is a tie: with ties left out there is nothing to fit. "
             "Count them as half a win: set ties to half."
         )
-
     decided = sample.by_source(verdicts & ~tied)[1:]
     judges = X.judges[(sample.by_source(verdicts)[1:] > 0) & (decided == 0)].tolist()
     voted, left = X.appearances(votes), X.appearances(votes & ~tied)
     models = X.models[(voted > 0) & (left == 0)].tolist()
-    if models:
-        warn_of_data(
-            "models-with-ties-only",
-            models,
-            f"All human votes on models {models[:5]} are ties, which are left out: "
-            "they count as models without votes. Count ties as half a win: "
-            "set ties to half.",
-        )
-    if judges:
-        warn_of_data(
-            "judges-with-ties-only",
-            judges,
-            f"All verdicts of judges {judges[:5]} are ties, which are left out. Count "
-            "them as half a win: set ties to half.",
-        )
+    for names, kind, what in (
+        (models, "models", "human votes on models"),
+        (judges, "judges", "verdicts of judges"),
+    ):
+        if names:
+            warn_of_data(
+                f"{kind}-with-ties-only",
+                names,
+                f"All {what} {names[:5]} are ties, which are left out, as if there "
+                "were none. Count ties as half a win: set ties to half.",
+            )
 
 
 # ------------------------------------------------------------------ weights and groups
@@ -198,28 +194,26 @@ def mean_weight(sample: Sample) -> float:
 
 
 def _warn_of_few_groups(sample: Sample) -> None:
-    """Warn of groups too few for their spread to be known, of all rows or a source."""
+    """Warn of sources with groups too few for their spread to be known."""
     if sample.groups is None:
         return
-    X, used, few = sample.X, sample.counts, {}
-    n_groups = np.count_nonzero(np.bincount(sample.groups[sample.weight > 0]))
-    verdicts = int((used & (X.judge >= 0)).sum())
-    for m, source in enumerate([HUMAN, *X.judges.tolist()], start=-1):
-        rows = used & (X.judge == m)
-        # Judges of few rows matter little.
-        if rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1):
-            number = np.count_nonzero(np.bincount(sample.groups[rows]))
-            if number < FEW_GROUPS:
-                who = f"judge {source!r}" if m >= 0 else "people"
-                few[source] = f"{number} of {who}"
-    if n_groups < FEW_GROUPS or few:
-        what = f"{n_groups} groups"
-        if n_groups >= FEW_GROUPS:
-            what = f"few groups of some rows ({', '.join([*few.values()][:5])})"
+    X = sample.X
+    rows = pd.DataFrame({"source": X.judge, "group": sample.groups})[sample.counts]
+    groups = rows.groupby("source")["group"].agg(["size", "nunique"])
+    verdicts = groups["size"].drop(-1, errors="ignore").sum()
+    # Judges of few rows matter little.
+    matters = (groups.index == -1) | (groups["size"] >= PART_OF_VERDICTS * verdicts)
+    few = groups["nunique"][matters & (groups["nunique"] < FEW_GROUPS)]
+    # Code -1, of people, is the last label.
+    names = [[*X.judges.tolist(), HUMAN][code] for code in few.index]
+    if names:
+        listed = [f"{n} of {name!r}" for n, name in zip(few, names, strict=True)]
+        n_groups = rows["group"].nunique()
         warn_of_data(
             "few-groups",
-            few,
-            f"There are {what}: with fewer than {FEW_GROUPS} the variance between "
-            "groups is poorly known, training sets differ much, and intervals may be "
-            "off. Use finer groups if there are any.",
+            names,
+            f"There are {n_groups} groups, only {', '.join(listed[:5])}: with fewer "
+            f"than {FEW_GROUPS} the variance between groups is poorly known, training "
+            "sets differ much, and intervals may be off. Use finer groups if there are "
+            "any.",
         )

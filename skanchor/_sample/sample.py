@@ -408,10 +408,9 @@ def warn_of_counts(sample: Sample) -> None:
             "weights-like-counts",
             (),
             f"All weights are whole numbers, up to {positive.max():g}, and are read as "
-            "importance: if they count equal rows, errors are too long and item "
-            "effects are overlooked. If so, set weights to frequency (on its "
-            "BTLRegressor if a method has no such parameter). Otherwise divide them "
-            "by their mean.",
+            "importance. If they count equal rows, errors are too long: set weights to "
+            "frequency (on its BTLRegressor if a method has no such parameter). "
+            "Otherwise divide them by their mean.",
             CountWarning,
         )
 
@@ -429,7 +428,7 @@ def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
         warn_of_data(
             "counts-not-used",
             [COUNT_COLUMN],
-            f"Column 'count' holds whole numbers, up to {most:.0f}, and each row is "
-            "taken for one comparison. If it is the number of equal rows, set "
-            "weights to frequency, and in Python give the column as sample_weight.",
+            f"Column 'count' holds whole numbers, up to {most:.0f}, and is not used. "
+            "If these are numbers of equal rows, set weights to frequency, and in "
+            "Python give the column as sample_weight.",
         )

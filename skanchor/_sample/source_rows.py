@@ -29,14 +29,11 @@ def biases_of(learner: Any, pairs: FeaturePairs, whose: str) -> Array:
         return values
     complete = pairs if len(at) == len(values) else pairs[at]
     biases = np.asarray(learner.contrast(complete))
-    fault = f"shape {biases.shape} for {len(at)} rows"
-    if biases.shape == (len(at),):
-        n_faults = len(at) - int(np.isfinite(biases).sum())
-        fault = f"{n_faults} values that are not finite" if n_faults else ""
-    if fault:
+    if biases.shape != (len(at),) or not np.isfinite(biases).all():
         raise LearnerError(
-            f"The bias learner of {whose}, {type(learner).__name__}, returned {fault} "
-            "from contrast()."
+            f"The bias learner of {whose}, {type(learner).__name__}, must return a "
+            f"finite number for each of {len(at)} rows from contrast(), got shape "
+            f"{biases.shape}."
         )
     values[at] = biases
     return values

@@ -130,13 +130,13 @@ def with_learner(learner):
 OWN = "of judge 'judge-1'"
 for title, learner, error, message in (
     ("A learner that returns NaN", Learner("nan"), ValueError,
-     f"{OWN}, Learner, returned 1 values that are not finite"),
+     f"{OWN}, Learner, must return a finite number for each"),
     ("A learner whose coefficients are NaN", Learner("coef"), ValueError,
      f"{OWN}, Learner, must store 2 finite parametric coefficients"),
     ("A learner that returns too few values", Learner("short"), ValueError,
-     rf"{OWN}, Learner, returned shape \(258,\) for 259 rows"),
+     rf"{OWN}, Learner, must return .* of 259 rows .* shape \(258,\)"),
     ("A learner that returns a column", Learner("column"), ValueError,
-     rf"{OWN}, Learner, returned shape \(259, 1\) for 259 rows"),
+     rf"{OWN}, Learner, must return .* of 259 rows .* shape \(259, 1\)"),
     ("A learner that writes into its input", Learner("writes"), ValueError,
      f"Bias {OWN}: assignment destination is read-only"),
     ("A learner that takes no weights", Unweighted(), TypeError,
