@@ -103,18 +103,6 @@ class OpenRows:
         sources = [replace(one, source=m) for m, one in enumerate(parts) if len(one)]
         return cls(is_open, sources, **judges)
 
-    def padded(self, positions: NDArray[np.intp], size: int) -> OpenRows:
-        """The same rows among more models, of which these have the ``positions``."""
-        is_open = np.zeros(size, dtype=bool)
-        is_open[positions] = self.is_open
-        sources = [
-            replace(
-                one, left=positions[one.left], right=positions[one.right], n_items=size
-            )
-            for one in self.sources
-        ]
-        return replace(self, is_open=is_open, sources=sources)
-
 
 def dispersion_of(covariance: Array, independent: Array) -> float:
     """Variance of scores in that of independent rows: the median over the models."""

@@ -117,11 +117,9 @@ class EmbeddingFeatures(TextTransformer):
         # At most as many components as there are texts and dimensions.
         n_components = min(self.n_components, *embedded.shape)
         self.pca_ = PCA(n_components, svd_solver="full").fit(embedded)
-        self.scaler_ = None
-        if self.scale:
-            # With clip=True, later values outside the range become -1 or 1.
-            scaler = MinMaxScaler((-1, 1), clip=True)
-            self.scaler_ = scaler.fit(self.pca_.transform(embedded))
+        # With clip=True, later values outside the range become -1 or 1.
+        scaler = MinMaxScaler((-1, 1), clip=True).fit(self.pca_.transform(embedded))
+        self.scaler_ = scaler if self.scale else None
 
     def _values(self, texts: list[str]) -> Array:
         values: Array = self.pca_.transform(self._embed(texts))

@@ -98,16 +98,17 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             text columns unless ``keep_text``, and with the features after the other
             columns.
         """
-        check_is_fitted(self, "sources_")
+        check_is_fitted(self)
         frame = _open(X)
         columns = self._read(X, frame)
         # Only transform warns of missing texts, so that fit_transform warns once.
-        missing = {name: texts.count(None) for name, texts in columns.items()}
-        missing = {name: n for name, n in missing.items() if n}
+        missing = {
+            name: n for name, texts in columns.items() if (n := texts.count(None))
+        }
         if missing:
             counts = ", ".join(f"{n} in {name}" for name, n in missing.items())
             message = f"Missing texts are read as empty ones: {counts}."
-            warn(DataWarning(message, code="missing-texts", subject=list(missing)))
+            warn(DataWarning(message, code="missing-texts", subject=missing))
         # Features are computed of distinct texts, and looked up by their codes.
         texts = [text or "" for text in chain.from_iterable(columns.values())]
         codes, distinct = pd.factorize(np.array(texts, dtype=object))
@@ -131,10 +132,10 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             for n, v in zip(names, np.hstack(made).T, strict=True)
         )
         table = frame.with_columns(features).select(others + names)
+        # scikit-learn would turn a table of another kind into an array first.
         kind = _get_output_config("transform", self)["dense"]
-        if kind == "default":
-            return table.to_native()
-        return table.to_pandas() if kind == "pandas" else table.to_polars()
+        made_by = {"pandas": table.to_pandas, "polars": table.to_polars}
+        return made_by.get(kind, table.to_native)()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that :meth:`transform` returns.
@@ -149,14 +150,11 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         ndarray of str
             Other columns of the table first, then the features.
         """
-        check_is_fitted(self, "sources_")
+        check_is_fitted(self)
         if self.sources_ is None:
             return np.array(self._names(), dtype=object)
         others = self._others(self.feature_names_in_)
         return np.array([*others, *self._made_names()], dtype=object)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "sources_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

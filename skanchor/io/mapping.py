@@ -144,21 +144,22 @@ class Mapping:
         """What is not known, in words."""
         column = next((n for n, d in self.columns.items() if d.meaning == "judge"), "")
         where = f" in {column!r}" if column and self.layout != "judges" else ""
-        asks = {
-            "columns": "what column {!r} holds",
-            "outcomes": "outcome {!r}{}",
-            "judges": f"is {{!r}}{where} a person or a judge?",
-            "models": "is {!r} another name of a model?",
-        }
-        if where and column == FILE:
-            asks["judges"] = "no column says who decided in {!r}: people or a judge?"
         questions = []
         for part, name, one in self._open:
-            n = one.rows
-            rows = "" if n is None else f" in {n} row{'s' * (n != 1)}"
-            is_shares = part == "outcomes" and name == SHARES
-            ask = f"outcomes are {one.reason}" if is_shares else asks[part]
-            questions.append(ask.format(name, rows))
+            rows = f" in {one.rows} row{'s' * (one.rows != 1)}" if one.rows else ""
+            asks = {
+                "columns": f"what column {name!r} holds",
+                "outcomes": f"outcome {name!r}{rows}",
+                "judges": f"is {name!r}{where} a person or a judge?",
+                "models": f"is {name!r} another name of a model?",
+            }
+            if part == "outcomes" and name == SHARES:
+                asks[part] = f"outcomes are {one.reason}"
+            if part == "judges" and where and column == FILE:
+                asks[part] = (
+                    f"no column says who decided in {name!r}: people or a judge?"
+                )
+            questions.append(asks[part])
         return tuple(questions)
 
     @property

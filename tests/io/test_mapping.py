@@ -381,6 +381,12 @@ def test_what_may_mean_either_is_asked_about(table, part, meanings):
     assert {name: result[name].meaning for name in meanings} == meanings
 
 
+def test_a_name_with_braces_can_be_asked_about():
+    table = named(judge="{who}").replace("human", "ann")
+    mapping = Mapping.propose(table, columns={"{who}": "judge"})
+    assert mapping.unclear == ("is 'ann' in '{who}' a person or a judge?",)
+
+
 def test_codings_of_numbers_are_listed():
     notes = Mapping.propose(LONG.assign(won=[3, 0] * 9 + [1, 1] * 3)).notes
     assert "  0 = loss, 1 = tie, 3 = win" in notes and len(notes) == 7
