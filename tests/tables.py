@@ -49,7 +49,6 @@ def ranking(scores, covariance, n_new=1, names=None, **fields):
         "is_new": np.arange(n) >= n - n_new,
         "estimates": scores,
         "covariances": covariances,
-        "item_covariances": np.zeros_like(covariances),
         "unbounded": np.zeros(n, dtype=bool),
         "n_human": np.full(n, 10),
         "n_judge": np.full(n, 20),

@@ -46,13 +46,12 @@ class Baseline(ComparisonEstimator):
         labels, counts = (X.models, X.is_new), count_rows(X, sample.weight)
         if errors:
             covariance, unbounded = errors
-            repeat, items = (values[None], covariance[None]), np.zeros_like(covariance)
             self.result_ = RankingResult(
                 *labels,
-                *repeat,
+                values[None],
+                covariance[None],
                 unbounded,
                 *counts,
-                items[None],
                 inputs=inputs,
                 open_rows=open_rows,
             )

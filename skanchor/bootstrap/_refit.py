@@ -322,7 +322,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
             at_bound | getattr(inner, "unbounded", False),
             inner.n_human,
             inner.n_judge,
-            np.zeros_like(covariance),
             inputs=inputs if inner.inputs.features else inputs.without_features(),
             refits=refits,
             kind=self.kind,

@@ -102,10 +102,19 @@ def write_atomically(
         if check is not None:
             check()
         target = os.path.realpath(path)
-        if not overwrite:
-            # Of several writers one makes the file, whose place the draft then takes.
+        if overwrite:
+            os.replace(draft, target)
+            return
+        try:
+            # Unlike renaming, a hard link fails where the target exists.
+            os.link(draft, target)
+        except FileExistsError:
+            raise
+        except OSError:
+            # Some file systems have no links. There, of several writers one makes the
+            # file, whose place the draft then takes.
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        os.replace(draft, target)
+            os.replace(draft, target)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class RankingResult(ScoreResult):
     n_human, n_judge : ndarray of shape (n_models,)
         Number of human and of judge rows of each model.
     item_covariances : ndarray of shape (n_repeats, n_models, n_models)
-        Part of ``covariances`` that comes from item effects.
+        Part of ``covariances`` that comes from item effects; zero by default.
     item_df : float
         Degrees of freedom of that part.
     inputs : Inputs

@@ -194,11 +194,17 @@ class ScoreResult(ModelResult):
     unbounded: NDArray[np.bool_]
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
-    item_covariances: Array
+    item_covariances: Array = None  # type: ignore[assignment]
     item_df: float = np.inf
     inputs: Inputs = field(default_factory=Inputs)
     scale_z: float = np.inf
     open_rows: OpenRows | None = None
+
+    def __post_init__(self) -> None:
+        # A result that is made without item effects has a covariance of zero.
+        if self.item_covariances is None:
+            none = np.zeros_like(self.covariances)
+            object.__setattr__(self, "item_covariances", none)
 
     # -------------------------------------------------- scores and what is made of them
     def _combined(

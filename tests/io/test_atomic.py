@@ -1,5 +1,6 @@
 """Files are written whole or not at all."""
 
+import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -54,7 +55,13 @@ def test_write_into_a_missing_folder_names_the_file(tmp_path):
         write_atomically(tmp_path / "absent" / "out.txt", "new")
 
 
-def test_file_that_exists_is_kept(tmp_path):
+@pytest.mark.parametrize("has_links", [True, False])
+def test_file_that_exists_is_kept(tmp_path, monkeypatch, has_links):
+    def link(*names):
+        raise OSError(errno.EPERM, "no links here")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", link)
     path = tmp_path / "out.txt"
     write_atomically(path, "one", overwrite=False)
     with pytest.raises(FileExistsError, match=r"out\.txt"):
