@@ -26,10 +26,7 @@ from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._text import first_five
 from skanchor._typing import Array
-from skanchor.exceptions import (
-    DataWarning,
-    InstabilityWarning,
-)
+from skanchor.exceptions import DataWarning, InstabilityWarning
 from skanchor.warning_log import warn, warn_of_parts
 
 FAR = 3.0

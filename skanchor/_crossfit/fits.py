@@ -17,11 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._crossfit.folds import (
-    FoldPlan,
-    rows_held_out,
-    training_set,
-)
+from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
 from skanchor._crossfit.identification import check_identified
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._estimators.judges import JudgeCalibrator

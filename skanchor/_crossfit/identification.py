@@ -128,7 +128,7 @@ def _refuse(
     raise DisconnectedError(
         f"Human votes and verdicts leave {len(parts)} separate groups of models: "
         f"{in_braces(parts)}. Scores of different groups lie on no common "
-        f"scale.{why} Add human votes between the groups, or drop one.",
+        f"scale.{why} Add human votes between the groups, or drop one."
     )
 
 

@@ -27,12 +27,7 @@ from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
-from skanchor.bias.protocol import (
-    for_riesz_weights,
-    last_stage,
-    linearity,
-    span_names,
-)
+from skanchor.bias.protocol import for_riesz_weights, last_stage, linearity, span_names
 from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.exceptions import (
     BattlesError,

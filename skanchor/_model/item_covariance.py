@@ -111,10 +111,7 @@ def estimate_covariance(
 
 
 def expanded(
-    fit: Fit,
-    sources: Sequence[SourceRows],
-    bounds: tuple[Array, Array],
-    sigma: Array,
+    fit: Fit, sources: Sequence[SourceRows], bounds: tuple[Array, Array], sigma: Array
 ) -> tuple[Fit, Array, Array, Array]:
     """Expand the likelihood of historical rows around the mode under a covariance.
 

@@ -29,11 +29,7 @@ from skanchor.baselines._base import (
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
-from skanchor.results.estimators import (
-    AroundMethod,
-    RankOnlyEstimator,
-    ScoreEstimator,
-)
+from skanchor.results.estimators import AroundMethod, RankOnlyEstimator, ScoreEstimator
 
 
 class RankOnly(OfVotes, RankOnlyEstimator):

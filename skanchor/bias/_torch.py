@@ -126,11 +126,7 @@ class Limits(Callback):
 
 
 def train_body(
-    learner: Any,
-    settings: dict[str, Any],
-    rows: TrainingRows,
-    linear: Array,
-    seed: int,
+    learner: Any, settings: dict[str, Any], rows: TrainingRows, linear: Array, seed: int
 ) -> tuple[Any, Any]:
     """Make a body and train it; torch's global generator is left as it was.
 

@@ -20,12 +20,7 @@ from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
-from skanchor.bootstrap._result import (
-    KINDS,
-    BootstrapRanking,
-    BootstrapResult,
-    Kind,
-)
+from skanchor.bootstrap._result import KINDS, BootstrapRanking, BootstrapResult, Kind
 from skanchor.results.estimators import AroundMethod, RankingEstimator
 from skanchor.warning_log import WarningLog, unheard, warn_of_data
 

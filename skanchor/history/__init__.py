@@ -6,8 +6,4 @@ from skanchor.history._rows import warn_of_raters as warn_of_raters
 from skanchor.history._state import HistoryState
 from skanchor.history._state import check_linear as check_linear
 
-__all__ = [
-    "AnchorHistory",
-    "HistoryState",
-    "judge_fingerprint",
-]
+__all__ = ["AnchorHistory", "HistoryState", "judge_fingerprint"]

@@ -349,7 +349,7 @@ class AnchorHistory(BaseEstimator):
         if not votes[is_in(encoded.models, [model])].any():
             raise BattlesError(
                 f"Model {model!r} has no human row here: people must have voted on "
-                "it. Leave their rows out of the history, and place them with it.",
+                "it. Leave their rows out of the history, and place them with it."
             )
         return self.update(X, y, sample_weight, groups, fingerprints, past=past)
 

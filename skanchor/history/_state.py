@@ -368,7 +368,7 @@ def check_linear(full: FullFit) -> None:
         raise LearnerError(
             f"The learner of judges {flexible[:5]} has no span, so that no sums can "
             "stand for their rows. Keep a linear learner (LinearBias), with "
-            "a feature map or without, or fit AnchorPipeline on all rows.",
+            "a feature map or without, or fit AnchorPipeline on all rows."
         )
     if not full.has_shared_columns:
         raise LearnerError(

@@ -14,14 +14,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning, located
 from skanchor.io._files import STDIN, read_file, stem_of
-from skanchor.io._tables import (
-    FILE,
-    Table,
-    as_table,
-    as_text,
-    join_tables,
-    recoded,
-)
+from skanchor.io._tables import FILE, Table, as_table, as_text, join_tables, recoded
 from skanchor.io._tools import STANDARD
 from skanchor.io.mapping import Mapping
 from skanchor.warning_log import warn

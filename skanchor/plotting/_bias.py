@@ -221,7 +221,7 @@ class ItemDeviationDisplay(canvas.Display):
         if diagnostics is None or diagnostics.deviations.empty:
             raise BattlesError(
                 "This result leaves item effects out, so there are no deviations to "
-                "draw. Fit with random item effects.",
+                "draw. Fit with random item effects."
             )
         leaderboard = result.leaderboard()
         deviations = diagnostics.deviations

@@ -66,11 +66,7 @@ class JudgeDisplay(canvas.Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: AnchorPipeline,
-        level: float = 0.95,
-        *,
-        ax: Any = None,
+        cls, estimator: AnchorPipeline, level: float = 0.95, *, ax: Any = None
     ) -> Self:
         """Draw the judges of a fitted pipeline.
 

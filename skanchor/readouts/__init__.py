@@ -19,11 +19,4 @@ from skanchor.readouts._worth import Outlook
 from skanchor.readouts._worth import outlook as outlook
 from skanchor.readouts._worth import worth as worth
 
-__all__ = [
-    "Answer",
-    "Design",
-    "Fragility",
-    "Outlook",
-    "Sensitivity",
-    "look_multiplier",
-]
+__all__ = ["Answer", "Design", "Fragility", "Outlook", "Sensitivity", "look_multiplier"]

@@ -42,10 +42,7 @@ _ALONE = (
 )
 
 
-def worth(
-    result: AnchorResult,
-    model: Hashable | None = None,
-) -> Answer:
+def worth(result: AnchorResult, model: Hashable | None = None) -> Answer:
     """The worth of verdicts on new models, in human votes.
 
     Verdicts are replaced by votes on the same model, against the opponents of its

@@ -10,9 +10,4 @@ from skanchor.results._contexts import context_mix as context_mix
 from skanchor.results._ranking import RankingResult
 from skanchor.results._scores import PointResult
 
-__all__ = [
-    "AnchorResult",
-    "ContextResult",
-    "PointResult",
-    "RankingResult",
-]
+__all__ = ["AnchorResult", "ContextResult", "PointResult", "RankingResult"]
