@@ -148,11 +148,7 @@ def assert_same(one, other, table):
         assert_allclose(result[reference.index], reference, err_msg=name, **close)
 
 
-@settings(
-    max_examples=3,
-    database=None,
-    phases=(Phase.explicit, Phase.generate),
-)
+@settings(max_examples=3, database=None, phases=(Phase.explicit, Phase.generate))
 @pytest.mark.parametrize("item_effects", [None, "random"])
 @given(drawn=tables())
 def test_another_table_that_says_the_same(item_effects, drawn):

@@ -42,10 +42,7 @@ def test_spearman_is_scipys_with_ties(values, seed):
         assert spearman(values, np.asarray(other) + 7) == pytest.approx(ours)
 
 
-@given(
-    st.lists(st.floats(-5, 5), min_size=1, max_size=10),
-    st.floats(-5, 5),
-)
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=10), st.floats(-5, 5))
 def test_insertion_rank_is_a_place_in_the_sorted_list(historical, score):
     rank = insertion_rank(score, historical)
     ordered = sorted([*historical, score], reverse=True)

@@ -10,9 +10,7 @@ from skanchor.baselines import BASELINES
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")]
 
 RIDGE = JudgeCalibrator(bias=LinearBias(alpha=0.1))
 OPTIONS = {

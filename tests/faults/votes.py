@@ -112,10 +112,7 @@ def judges_join(anchor):
     )
 
 
-TWO_STEP = {
-    "historical_fit": "two-step",
-    "flags": ("--set", "historical_fit=two-step"),
-}
+TWO_STEP = {"historical_fit": "two-step", "flags": ("--set", "historical_fit=two-step")}
 SEPARATED = [(SeparationWarning, r"Human votes bound"), (DataWarning, "left out")]
 table(
     "A model that never lost to people",
@@ -178,11 +175,7 @@ table(
     warns=[(DataWarning, r"Rows of models \['model-05'\]")],
     check=infinite("model-05"),
 )
-table(
-    "Two groups of models that no vote joins",
-    two_groups,
-    check=judges_join,
-)
+table("Two groups of models that no vote joins", two_groups, check=judges_join)
 table(
     "Two groups of models that no vote joins, in two steps",
     two_groups,
@@ -197,9 +190,7 @@ table(
     historical_fit="two-step",
 )
 table(
-    "Two groups joined by a single vote",
-    lambda: two_groups(1, 1.0),
-    check=judges_join,
+    "Two groups joined by a single vote", lambda: two_groups(1, 1.0), check=judges_join
 )
 table(
     "Two groups joined by a single vote, in two steps",
@@ -314,11 +305,7 @@ table(
     random_state=DEALT,
     flags=("--set", f"random_state={DEALT}"),
 )
-table(
-    "A model with a single win among people",
-    lambda: rare((0,), 4),
-    check=infinite(),
-)
+table("A model with a single win among people", lambda: rare((0,), 4), check=infinite())
 table(
     "A model with a single win among people, in two steps",
     lambda: rare((0,), 4),

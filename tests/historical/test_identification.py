@@ -27,8 +27,7 @@ def battles(votes, verdicts, *, n=60, seed=0, one_sided=(), noise=1.0):
     rows += [(*pair, judge) for judge, pairs in verdicts.items() for pair in pairs]
     rows += [(m, "new", judge) for judge in verdicts for m in "ae"]
     table = pd.DataFrame(
-        [row for row in rows for _ in range(n)],
-        columns=["model_a", "model_b", "judge"],
+        [row for row in rows for _ in range(n)], columns=["model_a", "model_b", "judge"]
     )
     score = dict(zip(MODELS, THETA, strict=True))
     delta = table["model_a"].map(score) - table["model_b"].map(score)

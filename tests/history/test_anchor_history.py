@@ -58,6 +58,13 @@ def is_late(X, new):
     return (X.model_a.isin(new) | X.model_b.isin(new)).to_numpy()
 
 
+def bare_history():
+    """Rows of a history without features, and those of a new model, with outcomes."""
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    return X[~late].reset_index(drop=True), y[~late].to_numpy(), X[late], y[late]
+
+
 def both_fits(anchor, X, y, new, weight=None, groups=None, path=None):
     """Result of the pipeline on all rows, and of arrivals at a kept history."""
     is_new_row = is_late(X, new)
@@ -462,10 +469,7 @@ def test_prompts_of_any_type_meet_again(kind, by_batches, tmp_path):
 
 @pytest.mark.parametrize("n_repeats", [1, 2])
 def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
-    X, y, new = table(n_new=1, features=False, seed=5)
-    is_new_row = is_late(X, new)
-    old, arrivals = X[~is_new_row].reset_index(drop=True), X[is_new_row]
-    past, outcomes = y[~is_new_row].reset_index(drop=True), y[is_new_row]
+    old, past, arrivals, outcomes = bare_history()
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, n_repeats=n_repeats)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -516,9 +520,7 @@ def test_with_features_the_old_rows_are_needed_again(simple):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("by_column", [True, False])
 def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
-    X, y, new = table(n_new=1, features=False, seed=5)
-    is_new_row = is_late(X, new)
-    old, past = X[~is_new_row].reset_index(drop=True), y[~is_new_row].to_numpy()
+    old, past, rows, outcomes = bare_history()
     labels = np.array([f"p{i % 90}" for i in range(len(old))])
     old["prompt"] = labels
     weight = np.r_[np.ones(2000), np.full(len(old) - 2000, 0.5)]
@@ -535,7 +537,6 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
         with pytest.raises(BattlesError, match="groups of one kind"):
             history.update(*added, groups=other, past=before)
     history.update(*added, groups[1], past=before)
-    rows, outcomes = X[is_new_row], y[is_new_row]
     one, other = (
         item.place(rows, outcomes, groups=np.arange(len(rows))).estimates
         for item in (history, whole)
@@ -548,9 +549,7 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("update", ["counts", "rows"])
 def test_rows_that_are_added_again_are_told(update, tmp_path):
-    X, y, new = table(n_new=1, features=False, seed=5)
-    is_new_row = is_late(X, new)
-    X, y = X[~is_new_row].reset_index(drop=True), y[~is_new_row]
+    X, y, *_ = bare_history()
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
     past = None if update == "counts" else (X[:1200], y[:1200])
@@ -574,9 +573,7 @@ def _positions(history):
 @pytest.mark.parametrize("shown", [(None, None), (None, "model_a"), ("-", "model_a"),
                                    ("model_a", "-"), ("-", None)])  # fmt: skip
 def test_updates_keep_what_each_row_says_of_the_display(shown, update):
-    X, y, new = table(n_new=1, features=False, seed=5)
-    is_new_row = is_late(X, new)
-    X, y = X[~is_new_row].reset_index(drop=True), y[~is_new_row].to_numpy()
+    X, y, *_ = bare_history()
     X = X.drop(columns="shown_first")
     # Judges favour the first side.
     favour = (X["judge"] != "human") & (np.arange(len(X)) % 4 == 0)
@@ -602,9 +599,7 @@ def test_updates_keep_what_each_row_says_of_the_display(shown, update):
 
 
 def test_updates_from_counts_name_features_that_are_not_used():
-    X, y, new = table(n_new=1, features=False, seed=5)
-    is_new_row = is_late(X, new)
-    X, y = X[~is_new_row], y[~is_new_row].to_numpy()
+    X, y, *_ = bare_history()
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
     history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
     others = X[1200:].assign(size_a=1.0, size_b=2.0)

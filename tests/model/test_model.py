@@ -44,8 +44,7 @@ def draw_rows(rng, layout, source, is_new, n=150):
         left=left[at],
         right=right[at],
         extra=extra_columns(
-            rng.choice([-1.0, 0.0, 1.0], n),
-            rng.normal(size=(n, layout.widths[source])),
+            rng.choice([-1.0, 0.0, 1.0], n), rng.normal(size=(n, layout.widths[source]))
         ),
         offset=rng.normal(size=n),
         y=(rng.logistic(size=n) < scores[left[at]] - scores[right[at]]).astype(float),
