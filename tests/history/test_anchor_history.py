@@ -61,8 +61,9 @@ def is_late(X, new):
 def bare_history():
     """Rows of a history without features, and those of a new model, with outcomes."""
     X, y, new = table(n_new=1, features=False, seed=5)
-    late = is_late(X, new)
-    return X[~late].reset_index(drop=True), y[~late].to_numpy(), X[late], y[late]
+    is_old = ~is_late(X, new)
+    past = X[is_old].reset_index(drop=True), y[is_old].to_numpy()
+    return *past, X[~is_old], y[~is_old]
 
 
 def both_fits(anchor, X, y, new, weight=None, groups=None, path=None):
