@@ -203,7 +203,7 @@ def of_fragility(method, X, y, **settings):
 
 def of_plans(method, costs):
     """Worth of verdicts, outlook and design."""
-    outlook, design = method.outlook(), method.design(50.0, costs)
+    outlook, design = method.outlook(), method.design(60.0, costs)
     return {
         "worth": numbers(method.worth().table),
         "outlook": numbers(outlook.table),
