@@ -136,7 +136,6 @@ class Inference:
             unknown[:, 0],
             np.zeros(n_models, dtype=bool),
             *count_rows(X, full.sample.weight, full.sample.multiplicity),
-            np.zeros_like(unknown[:, 0]),
             rows=RowInfluence(self.cells.rows_of(full.sample)),
             part_covariances=unknown,
             lower_bound=unknown[0, 0, 0],

@@ -182,6 +182,8 @@ def _copies(
     """Those of the rows that equal an earlier one in all columns."""
     marks = np.zeros(len(rows), dtype=np.uint64)
     for column in columns:
+        if not len(rows):
+            break
         # A zero has two signs, which a sum with zero makes one.
         values = column[rows] + column.dtype.type(0)
         marks = marks * np.uint64(31) + pd.util.hash_array(values)

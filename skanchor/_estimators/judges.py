@@ -18,7 +18,7 @@ from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import POSITION_BOUND, row_biases
 from skanchor._model.fit import without_rounding
-from skanchor._model.graph import count_components
+from skanchor._model.graph import components
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.logistic import separation_of
 from skanchor._model.sources import sigmoid
@@ -226,10 +226,8 @@ class JudgeCalibrator(ComparisonEstimator):
             sample.X.is_new[side].astype(int) for side in (counted.left, counted.right)
         )
         side = np.subtract(*sides)
-        orders, arrivals = (
-            set(turned[turned != 0]),
-            set((side * counted.order)[side != 0]),
-        )
+        orders = set(turned[turned != 0])
+        arrivals = set((side * counted.order)[side != 0])
         if not orders or (len(orders) == 1 and len(arrivals) == 1 and arrivals != {0}):
             raise BattlesError(_NOT_SHOWN.format(judge=judge))
         return True
@@ -371,7 +369,7 @@ def shows_both_orders(history: JudgeRows) -> bool:
     # first[i, j]: some row shows model i before model j, (n_models, n_models).
     first = np.zeros((ordered.n_models, ordered.n_models), dtype=bool)
     first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
-    return bool(count_components(first)[1] < ordered.n_models)
+    return len(np.unique(components(first, "strong"))) < ordered.n_models
 
 
 def _warn_of_fit(judge: Any, learner: Any, rows: TrainingRows, times: Array) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -127,16 +127,20 @@ class RieszDebiaser(ComparisonEstimator):
         self.unseen = unseen
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        X = sample.X
-        usable = np.isfinite(X.logits())
-        used, has_bias = usable & sample.counts, self.human_bias is not None
+        X, eta = sample.X, sample.X.logits()
+        used, has_bias = sample.counts & np.isfinite(eta), self.human_bias is not None
+        is_whole = bool((used == sample.counts).all())
         rows = usable_features(X, used if has_bias else used & ~X.is_human)
         sample = sample.with_battles(rows).weighted(np.where(used, sample.weight, 0.0))
-        curvature = sample.weight * variance_of(sigmoid(np.where(used, X.logits(), 0)))
+        curvature = sample.weight * variance_of(sigmoid(np.where(used, eta, 0.0)))
         weighing = self.weighing(sample, curvature, seed_offset)
         fit = carried(X, X.item_covariance).with_spans(weighing.widths)
-        prior = weighing.prior(fit)
-        self.keep(X, weighing, Information.of_rows(fit, weighing.rows(sample), prior))
+        if start is not None and is_whole and weighing.are_biases(start.learners):
+            # The columns of the weights are those of the biases, which are laid out.
+            parts = [replace(a, offset=start.fit.bias(a)) for a in start.sources]
+        else:
+            parts = weighing.rows(sample)
+        self.keep(X, weighing, Information.of_rows(fit, parts, weighing.prior(fit)))
         totals = np.bincount(X.sources + 1, sample.weight)[1:].tolist()
         self._source_totals = dict(zip(X.source_keys, totals, strict=True))
 

@@ -139,10 +139,8 @@ def solve_for_scores(
         matrix += np.trace(matrix) / len(matrix) ** 2
     else:
         free = np.delete(free, np.argmax(matrix.diagonal()))
-    system, scores = (
-        SymmetricSystem.of(matrix[np.ix_(free, free)]),
-        np.zeros_like(right),
-    )
+    system = SymmetricSystem.of(matrix[np.ix_(free, free)])
+    scores = np.zeros_like(right)
     scores[free] = system.solve(right[free])
     return scores, system.rank == len(free)
 

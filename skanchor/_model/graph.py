@@ -52,14 +52,6 @@ def components(links: NDArray[np.bool_], connection: Connection) -> NDArray[np.i
     return np.asarray(number, dtype=np.intp)
 
 
-def count_components(links: NDArray[np.number]) -> tuple[int, int]:
-    """Count the components and the strong components of positive links."""
-    strong = int(components(links > 0, "strong").max(initial=-1)) + 1
-    if strong <= 1:
-        return strong, strong
-    return int(components(links > 0, "weak").max(initial=-1)) + 1, strong
-
-
 def sorted_components(wins: Array, connection: Connection) -> list[NDArray[np.intp]]:
     """Models of each component of ``wins``, the largest first.
 
