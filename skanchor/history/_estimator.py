@@ -238,7 +238,7 @@ class AnchorHistory(BaseEstimator):
             ),
         }
         for what, value in refused.items():
-            if value not in (None, False):
+            if value is not None and value is not False:
                 raise BattlesError(
                     f"A history cannot have {what}: leave it out, or fit "
                     "AnchorPipeline on all rows."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -141,20 +142,25 @@ def open_parts(data: Any) -> tuple[list[Part], pa.Schema]:
     first: dict[bytes, str] = {}
     schemas, tables, start = [], [], 0
     if isinstance(data, ds.FileSystemDataset):
-        for file in data.get_fragments():
+        files = [(file, stamp_of(file)) for file in data.get_fragments()]
+        sizes = Counter(size for _, (_, size) in files)
+        for file, stamp in files:
+            other = file.path
             with reading(file.path):
                 schemas.append((file.path, file.physical_schema))
                 groups, n_rows = file.split_by_row_group(), file.count_rows()
-                with file.open() as content:
-                    digest = hashlib.file_digest(content, "blake2b").digest()
-            other = first.setdefault(digest, file.path)
+                # Copies have equal sizes, which few other files have.
+                if sizes[stamp[1]] > 1:
+                    with file.open() as content:
+                        digest = hashlib.file_digest(content, "blake2b").digest()
+                    other = first.setdefault(digest, file.path)
             if n_rows and other != file.path:
                 raise BattlesError(
                     f"{file.path} holds the same rows as {other}: counted twice, they "
                     "would make errors too short. Give them once."
                 )
             for group in groups:
-                parts.append(Part(file.path, group, start, stamp_of(file)))
+                parts.append(Part(file.path, group, start, stamp))
                 start += group.count_rows()
     elif isinstance(data, ds.Dataset):
         tables = [fragment.to_table() for fragment in data.get_fragments()]
@@ -175,6 +181,8 @@ def open_parts(data: Any) -> tuple[list[Part], pa.Schema]:
     if not start:
         names = [name for name, _ in schemas[:3]]
         raise BattlesError(f"The data set holds no rows: {names}.")
+    ends = [*(part.start for part in parts[1:]), start]
+    parts = [one for one, end in zip(parts, ends, strict=True) if end > one.start]
     return parts, schemas[0][1]
 
 
