@@ -26,10 +26,7 @@ _BAD_INPUT = 2
 _FRESH_OBJECTS = 50_000  # that are made before Python looks for some to free
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
-_MODULES = {
-    **dict.fromkeys(["check", "compare", "sensitivity", "plan"], "answers"),
-    **dict.fromkeys(["inspect", "fetch"], "tables"),
-}
+_MODULES = dict.fromkeys(["check", "compare", "sensitivity", "plan"], "answers")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

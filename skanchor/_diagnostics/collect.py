@@ -114,9 +114,7 @@ def diagnose(
         of_judges, of_models = _residual_shares(sums, solution)
         judges = check.judges.assign(
             sensitivity_error=judge_errors,
-            # A sensitivity of minus zero is zero.
-            sensitivity_z=np.where(judge_errors > 0, slopes / judge_errors, np.nan)
-            + 0.0,
+            sensitivity_z=np.where(judge_errors > 0, slopes / judge_errors, np.nan),
             residual_share=of_judges,
             **dict(zip(OF_OVERLAP, overlap.T, strict=True)),
         )

@@ -113,8 +113,8 @@ def _warn_of_runs(sample: Sample, groups: NDArray[np.intp]) -> None:
     """Warn of judges that agree on the same prompts like runs of one judge."""
     X, (pair, preference) = sample.X, oriented(sample.X, sample.y)
     rows, n = np.flatnonzero(X.is_usable & ~X.is_human), len(X.judges)
-    prompt = pd.factorize(groups)[0]
-    key = pd.factorize(prompt[rows] * len(X.models) ** 2 + pair[rows])[0]
+    prompt = pd.factorize(groups[rows])[0]
+    key = pd.factorize(prompt * len(X.models) ** 2 + pair[rows])[0]
     judge = X.judge[rows]
     # Of several verdicts of a judge on one prompt and pair the first counts.
     first = ~pd.Series(key * n + judge).duplicated().to_numpy()
@@ -156,10 +156,11 @@ def graded_verdicts(sample: Sample) -> tuple[Array, Array]:
         Those on historical models alone, then those on new ones.
     """
     is_graded, involves_new = ~np.isin(sample.y, CLEAR), sample.X.involves_new
+    verdicts = sample.counts & ~sample.X.is_human
     graded, numbers = (
         np.array(
             [
-                sample.by_source(sample.counts & (involves_new == is_new), values)[1:]
+                sample.by_source(verdicts & (involves_new == is_new), values)[1:]
                 for is_new in (False, True)
             ]
         )

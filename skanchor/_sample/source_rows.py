@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -92,13 +93,12 @@ def source_rows(
         code, labels = pd.factorize(sample.groups)
         size = np.bincount(code, minlength=len(labels))
         group = np.where(size[code] > 1, code, -1)
-    if spans is None:
-        spans = (
-            LastStage(np.zeros((len(cut), 0)), none, none, biases[cut.rows])
-            for cut in rows_that_count(sample)
-        )
-    parts, sources = [], zip(rows_that_count(sample), spans, strict=True)
+    columns_by_source = repeat(None, 1 + len(X.judges)) if spans is None else spans
+    parts, sources = [], zip(rows_that_count(sample), columns_by_source, strict=True)
     for source, (cut, span) in enumerate(sources):
+        if span is None:
+            nothing = np.zeros((len(cut), 0))
+            span = LastStage(nothing, none, none, biases[cut.rows])
         fixed = np.broadcast_to(span.fixed, len(cut))
         involves_new = cut.involves(X.is_new)
         for is_new in (False, True):

@@ -303,7 +303,6 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, refits.models[refits.is_new]
         inner, inputs = self.estimator_.result_, sample.inputs
-        covariance = refits.covariance[None]
         # A score that is the same in all resamples lies on a bound. Its standard error
         # is unknown, and not zero.
         at_bound = refits.standard_errors.to_numpy() <= _AT_BOUND
@@ -313,7 +312,7 @@ class Bootstrapped(AroundMethod, RankingEstimator):
             refits.models,
             refits.is_new,
             refits.estimates[None],
-            covariance,
+            refits.covariance[None],
             at_bound | getattr(inner, "unbounded", False),
             inner.n_human,
             inner.n_judge,

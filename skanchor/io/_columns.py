@@ -240,18 +240,15 @@ class Columns:
             self.decide("ignored", why, *self.named("shown_first"))
         has_judge = self.layout == "judges" or self.has_judge
         for name in self.free():
-            keys = [words.label_key(label) for label in self.few(name) if label]
+            labels = [label for label in self.few(name) if label]
             is_model = words.is_in_role(words.side_of(name)[0], "model _")
-            if (
-                is_model
-                and keys
-                and all(
-                    label.casefold() in self.models for label in self.few(name) if label
-                )
-            ):
+            if not labels:
+                continue
+            if is_model and all(label.casefold() in self.models for label in labels):
                 self.decide(UNCLEAR, _ASKS_MODEL, name)
-            elif keys and not has_judge and all(map(words.who_is, keys)):
-                self.decide(UNCLEAR, _ASKS_WHO, name)
+            elif not has_judge:
+                if all(words.who_is(words.label_key(label)) for label in labels):
+                    self.decide(UNCLEAR, _ASKS_WHO, name)
         self._find_prompts_and_features()
         self.decide("keep", "a further column", *self.free())
 

@@ -262,8 +262,9 @@ class Rows:
             return column
         # The last one is that of empty cells, if any, whose code is -1.
         won = np.array(meanings, dtype=object)[codes]
-        turned = np.array([*map(_turned, meanings)], dtype=object)[codes]
-        won = np.where(is_swapped[column.index], turned, won)
+        if is_swapped.any():
+            turned = np.array([*map(_turned, meanings)], dtype=object)[codes]
+            won = np.where(is_swapped[column.index], turned, won)
         names = won == _ITS_MODEL
         if names.any() and "model_a" not in part:
             raise self.error(

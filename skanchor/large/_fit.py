@@ -164,8 +164,8 @@ def all_rows(
 ) -> dict[Any, Any]:
     """Sums about points, which are local coefficients by source.
 
-    Those about ``"full"`` have a block for each fold of each repeat, and beside those
-    about ``"two-step"`` are the sums of the test for item effects.
+    Those about ``"full"`` have a block for each fold of each repeat, those about
+    ``"two-step"`` are the sums of the test for item effects.
     """
     totals: dict[Any, Any] = {}
     folds_of_rows = reader.folds(batch.unit)
@@ -175,11 +175,8 @@ def all_rows(
             sums = ExpandedRows.of(rows, points["full"][source], block, reader.n_splits)
             totals["full", repeat, source] = sums
         if "two-step" in points and source:
-            at, whole = points["two-step"][source], np.zeros(len(rows), dtype=np.intp)
-            totals["two-step", 0, source] = ExpandedRows.of(rows, at, whole, 1)
-            totals["test", 0, source] = JudgeSums.of(
-                rows, sigmoid(rows.logits(at)), 1.0
-            )
+            p = sigmoid(rows.logits(points["two-step"][source]))
+            totals["test", 0, source] = JudgeSums.of(rows, p, 1.0)
     return totals
 
 
@@ -251,6 +248,11 @@ def fit_rows(
         steps = _steps(full, plug_in)
         start = FitOfAllRows.of(plug_in.fit, steps, of_repeat, plug_in.bounds)
         start = replace(start, prior=debiaser.weighing_.prior(plug_in.fit))
+        sampled = full.chain.fit.sources
+        here = [
+            rows.information(rows.weight, start.fit.probabilities(rows))
+            for rows in sampled
+        ]
         for number in range(reader.n_splits):
             weights = [rows.training(number) for rows in of_repeat]
             fit = start.refitted(weights).fit
@@ -258,12 +260,9 @@ def fit_rows(
             # Of the sums, information is that at the point. The variances of outcomes
             # differ by one part in the root of the number of rows, which the sampled
             # rows that stand for all show well enough.
-            for rows in full.chain.fit.sources:
-                there, here = (
-                    rows.information(rows.weight, one.probabilities(rows))
-                    for one in (fit, start.fit)
-                )
-                grams[rows.source] += there - here
+            for rows, at_point in zip(sampled, here, strict=True):
+                there = rows.information(rows.weight, fit.probabilities(rows))
+                grams[rows.source] += there - at_point
             trained.append((fit, grams))
     calibrator, fits = plug_in.calibrated(), [fit for fit, _ in trained]
     totals = passes.run(folds, reader, calibrator, fits, start.fit, noise)
@@ -312,7 +311,7 @@ def _newton(
         if two is not None:
             points["two-step"] = two.coefficients()
         totals = passes.run(all_rows, reader, plugged.calibrator, points)
-        sources = [_about(totals, "full", k) for k in range(reader.n_repeats)]
+        sources = [_about_fit(totals, k) for k in range(reader.n_repeats)]
         if two is not None:
             noise = _dispersions(full, two, without_items=False)
             judges = {
@@ -321,7 +320,12 @@ def _newton(
                 if name == "test"
             }
             test = item_test(two.fit, judges, error)
-            two = replace(two, sources=_about(totals, "two-step", 0)).fitted(step)
+            at, one = points["two-step"], np.ones(1)
+            about: list[Any] = [
+                ExpandedRows(m, at[m], sums.gram[None], sums.score[None], one, one)
+                for m, sums in ((m, judge.sums) for m, judge in judges.items())
+            ]
+            two = replace(two, sources=about).fitted(step)
             far = _distance(two)
         choice = treatments.choose_item_effects(settings.item_effects, X, test, prior)
         history, items = replace(full.chain.fit, sources=sources[0]), None
@@ -343,9 +347,9 @@ def _newton(
     return plug_in, sources, of_state
 
 
-def _about(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
-    """Sums about a point, by source."""
-    return [one for key, one in totals.items() if key[:2] == (name, repeat)]
+def _about_fit(totals: Mapping[Any, Any], repeat: int) -> list[Any]:
+    """Sums about the fit of all rows, by source."""
+    return [one for key, one in totals.items() if key[:2] == ("full", repeat)]
 
 
 def _steps(full: FullFit, plug_in: PipelineFit) -> list[Step]:

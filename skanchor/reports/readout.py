@@ -136,30 +136,26 @@ def to_dict(
     >>> record["schema_version"], record["level"]
     (3, 0.95)
     """
-    return record_of(Facts(result, level, **layout))
+    return Readout("rank", record_of(Facts(result, level, **layout))).to_dict()
 
 
 def record_of(facts: Facts) -> dict[str, Any]:
-    """Plain data with the keys of ``docs/json.md``."""
+    """What the JSON of a run holds, by the keys of ``docs/json.md``."""
     result, contexts = facts.result, facts.contexts.items()
     variance = getattr(result, "variance", pd.DataFrame()).rename_axis("model")
-    plain: dict[str, Any] = as_json_value(
-        {
-            "schema_version": SCHEMA_VERSION,
-            **{name: getattr(facts, name) for name in _OF_FACTS},
-            "scale": {**asdict(facts.scale), "per_logit": facts.scale.per_logit},
-            "answer": answer(facts),
-            "rank_sets": result.rank_sets(facts.level).rename_axis("model"),
-            # A table that a method does not have is an empty list.
-            "favours": [] if facts.favours is None else facts.favours,
-            "variance": variance,
-            "undetermined": result.models[~result.determined].tolist(),
-            "benchmarks": benchmarks_json(facts.benchmarks),
-            "contexts": [{"context": name, "models": one} for name, one in contexts],
-            "check": None if facts.check is None else check_record(facts.check),
-        }
-    )
-    return plain
+    return {
+        **{name: getattr(facts, name) for name in _OF_FACTS},
+        "scale": {**asdict(facts.scale), "per_logit": facts.scale.per_logit},
+        "answer": answer(facts),
+        "rank_sets": result.rank_sets(facts.level).rename_axis("model"),
+        # A table that a method does not have is an empty list.
+        "favours": [] if facts.favours is None else facts.favours,
+        "variance": variance,
+        "undetermined": result.models[~result.determined].tolist(),
+        "benchmarks": benchmarks_json(facts.benchmarks),
+        "contexts": [{"context": name, "models": one} for name, one in contexts],
+        "check": None if facts.check is None else check_record(facts.check),
+    }
 
 
 def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:
